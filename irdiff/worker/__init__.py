@@ -1,6 +1,7 @@
-"""Runs INSIDE a toolchain's interpreter: standard library and triton only, never irdiff.
+"""Runs INSIDE a toolchain's interpreter (Python 3.9 or newer), with the standard library and triton only,
+never irdiff.
 
-`__main__` loads this folder as the package `irdiff_worker`, so that nothing else of irdiff can be
-imported by accident. Python 3.9 is the oldest interpreter that it must run on. At the top are what workloads
-import (`corpus_api`), what irdiff and the worker say to each other (`protocol`) and what all folders use.
+`__main__` loads this folder as the package `irdiff_worker`, so that nothing else of irdiff can be imported by
+accident. At the top are the module that workloads import (`corpus_api`), the messages between irdiff and the
+worker (`protocol`), and what several folders share.
 """

@@ -28,7 +28,7 @@ _PRELOADED = (
     "triton.language.extra.cuda.libdevice",
     "triton.language.extra.hip.libdevice",
 )
-"""What every case would import in its own child."""
+"""Modules that every case would otherwise import in its own child."""
 
 
 def main():
@@ -51,7 +51,9 @@ def main():
 
 
 def load_package():
-    """This folder as the package `irdiff_worker`, and the corpus API under the name that workloads use."""
+    """Loads this folder as the package `irdiff_worker`, and the corpus API under the name that workloads
+    import.
+    """
     place = os.path.join(_HERE, "__init__.py")
     spec = importlib.util.spec_from_file_location("irdiff_worker", place, submodule_search_locations=[_HERE])
     assert spec is not None
@@ -106,17 +108,19 @@ def _work(command, words):
 
 
 def _environment():
-    """The variables of this process, those too that no Python set: C++ reads these."""
-    rows, found, number = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), {}, 0
-    while rows[number] is not None:
-        name, _, value = os.fsdecode(rows[number]).partition("=")
-        found[name], number = value, number + 1
-    return found
+    """Returns the variables of this process, including those that were set without Python: C++ reads these
+    too.
+    """
+    entries, variables, number = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), {}, 0
+    while entries[number] is not None:
+        name, _, value = os.fsdecode(entries[number]).partition("=")
+        variables[name], number = value, number + 1
+    return variables
 
 
 def _fix_addresses():
-    """Starts this interpreter again without address randomization (ptxas for Blackwell depends on
-    addresses). Returns whether it is off; container runtimes may refuse.
+    """Restarts this interpreter without address randomization, because the output of ptxas for Blackwell
+    depends on addresses. Returns whether randomization is off; container runtimes may refuse to turn it off.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     persona = libc.personality(0xFFFFFFFF)
@@ -132,7 +136,9 @@ def _fix_addresses():
 
 
 def _try_all(action, names):
-    """Older releases, and interpreters without torch, lack some of them: that is for the cases to find."""
+    """Ignores failures: older releases, and interpreters without torch, lack some of these names. The cases
+    report it.
+    """
     for name in names:
         try:
             action(name)

@@ -1,13 +1,13 @@
-"""What a workload imports as `irdiff_corpus`: tensors without storage, and the table of launches.
+"""The module `irdiff_corpus` of workloads: tensors without storage, and the table of launches.
 
-A workload is ordinary Triton code. It ends with `LAUNCHES`, which maps a label to the call of a user:
+A workload is ordinary Triton code. It ends with `LAUNCHES`, which maps a label to a user's call:
 
     LAUNCHES = {
         "fp16-4096": launch(matmul, tensor((4096, 4096), "fp16"), tensor((4096, 4096), "fp16")),
     }
 
-While launches are captured the tensors are fakes (dtype, shape, strides, alignment, fill). Where kernels are
-verified on a GPU, `use_torch` makes the same calls with real tensors.
+During capture the tensors are fakes (dtype, shape, strides, alignment, fill). To verify kernels on a GPU,
+`use_torch` makes the same calls use real tensors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _torch = None
 
 
 class DType:
-    """Prints as torch's dtype does (`float16`), which is how Triton reads a tensor's type."""
+    """Prints like torch's dtype (`float16`), which is how Triton reads a tensor's type."""
 
     def __init__(self, short):
         if short not in _DTYPES:
@@ -69,7 +69,7 @@ class DType:
 
 
 def dtype_name(dtype):
-    """Triton's short name of a DType, a torch dtype or a name: `fp16`, `fp8e4nv`, `i32`."""
+    """Returns Triton's short name of a DType, a torch dtype or a name: `fp16`, `fp8e4nv`, `i32`."""
     if isinstance(dtype, DType):
         return dtype.short
     name = str(dtype).rsplit(".", 1)[-1]
@@ -89,13 +89,13 @@ class _Storage:
 class FakeTensor:
     """A strided view of a storage that does not exist. Shape and strides are in elements."""
 
-    def __init__(self, shape, dtype, strides=None, offset=0, fill="normal", storage=None, made="made"):
+    def __init__(self, shape, dtype, strides=None, offset=0, fill="normal", storage=None, provenance="made"):
         self.shape = tuple(int(n) for n in shape)
         self.dtype = DType(dtype_name(dtype))
         self.strides = tuple(strides) if strides is not None else contiguous_strides(self.shape)
         self.offset = offset
         if storage is None:
-            storage = _Storage(f"{made} as {storages.kind(self.dtype.short, self.shape)}", fill)
+            storage = _Storage(f"{provenance} as {storages.kind(self.dtype.short, self.shape)}", fill)
         self.storage = storage
         self.storage.size_bytes = max(self.storage.size_bytes, self._end_bytes())
         self.device = "cuda"
@@ -109,7 +109,7 @@ class FakeTensor:
         return self.storage.address + self.offset * self.dtype.itemsize
 
     def ptr_range(self):
-        """Size of the storage in bytes; Triton asks before it uses 32-bit buffer offsets."""
+        """Returns the size of the storage in bytes; Triton asks before it uses 32-bit buffer offsets."""
         return self.storage.size_bytes
 
     def stride(self, dim=None):
@@ -139,7 +139,7 @@ class FakeTensor:
         return self._written("")
 
     def clone(self):
-        return FakeTensor(self.shape, self.dtype, made="computed")
+        return FakeTensor(self.shape, self.dtype, provenance="computed")
 
     def _written(self, fill):
         whole = self.numel() * self.dtype.itemsize == self.storage.size_bytes
@@ -169,19 +169,19 @@ class FakeTensor:
     T = property(t)
 
     def contiguous(self):
-        return self if self.is_contiguous() else FakeTensor(self.shape, self.dtype, made="computed")
+        return self if self.is_contiguous() else FakeTensor(self.shape, self.dtype, provenance="computed")
 
     def view(self, *shape):
         shape = _unpacked(shape)
         if not self.is_contiguous():
             raise ValueError("view of a tensor that is not contiguous")
-        known = math.prod(n for n in shape if n != -1)
-        return self._view([n if n != -1 else self.numel() // known for n in shape], None)
+        product = math.prod(n for n in shape if n != -1)
+        return self._view([n if n != -1 else self.numel() // product for n in shape], None)
 
     reshape = view
 
     def as_strided(self, shape, strides, offset=0):
-        """Another view of the storage; the offset counts from its beginning."""
+        """Returns another view of the storage; the offset counts from its beginning."""
         return self._view(shape, strides, offset)
 
     def __getitem__(self, index):
@@ -205,7 +205,7 @@ class FakeTensor:
         return FakeTensor(shape, dtype if dtype is not None else self.dtype, fill="zeros")
 
     def to(self, dtype):
-        return FakeTensor(self.shape, dtype, fill=self.storage.fill, made="computed")
+        return FakeTensor(self.shape, dtype, fill=self.storage.fill, provenance="computed")
 
     def __repr__(self):
         return f"tensor({self.shape}, {self.dtype.short!r})"
@@ -217,19 +217,21 @@ def _unpacked(numbers):
 
 
 def storage_of(tensor):
-    """(origin of the storage, offset in elements, fill) of a fake tensor, torch's, or a program's own."""
+    """Returns (origin of the storage, offset in elements, fill) of a fake tensor, torch's, or a program's
+    own.
+    """
     place = storages.place_of(tensor)
     return place.origin, place.offset_bytes // size_of(tensor.dtype), fill_of(tensor)
 
 
 def size_of(dtype):
-    """In bytes; 1 where a program's own type does not say."""
+    """Returns bytes; 1 if a program's own type does not say."""
     _, size, _ = _DTYPES.get(dtype_name(dtype), (None, getattr(dtype, "itemsize", 1), None))
     return size
 
 
 def fill_of(tensor):
-    """What a fake tensor was made with; what torch's was filled with last, where a GPU run can repeat
+    """Returns the fill of a fake tensor. For torch's, what it was last filled with, if a GPU run can repeat
     that.
     """
     if isinstance(tensor, FakeTensor):
@@ -239,21 +241,21 @@ def fill_of(tensor):
 
 
 def fill_word(value):
-    """The fill of a tensor whose elements all have one value."""
+    """Returns the fill of a tensor whose elements all have one value."""
     if not isinstance(value, (bool, int, float)):
         return ""
     return "zeros" if value == 0 else "ones" if value == 1 else f"const:{value}"
 
 
 def shape_of(tensor):
-    """Of a fake tensor, torch's, or what stands for one and may have none."""
+    """Takes a fake tensor, torch's, or an object that stands for one and may have no shape."""
     return tuple(int(n) for n in getattr(tensor, "shape", (1,)))
 
 
 def strides_of(tensor):
     stride = getattr(tensor, "stride", None)
-    found = stride() if callable(stride) else getattr(tensor, "strides", None)
-    return contiguous_strides(shape_of(tensor)) if found is None else tuple(map(int, found))
+    strides = stride() if callable(stride) else getattr(tensor, "strides", None)
+    return contiguous_strides(shape_of(tensor)) if strides is None else tuple(map(int, strides))
 
 
 def contiguous_strides(shape):
@@ -265,32 +267,32 @@ def contiguous_strides(shape):
 
 
 def tensor(shape, dtype="fp32", strides=None, offset=0, fill="normal"):
-    """An input. `strides` and `offset` in elements; the storage is aligned to 256 bytes.
+    """Declares an input. `strides` and `offset` are in elements; the storage is aligned to 256 bytes.
 
-    `fill` says how a GPU run makes it: `normal`, `normal:SCALE`, `uniform`, `uniform:LOW:HIGH`, `zeros`,
-    `ones`, `const:VALUE`, `arange`, `randint:LOW:HIGH` (HIGH excluded), `perm` (a permutation of
-    0..n-1), or `values:1,2,3,…` for small inputs that travel by value.
+    `fill` says how a GPU run fills it: `normal`, `normal:SCALE`, `uniform`, `uniform:LOW:HIGH`, `zeros`,
+    `ones`, `const:VALUE`, `arange`, `randint:LOW:HIGH` (HIGH excluded), `perm` (a permutation of 0..n-1), or
+    `values:1,2,3,…` for small inputs that are given by value.
     """
     return FakeTensor(shape, dtype, strides, offset, fill)
 
 
 def values(numbers, dtype="i32", shape=None):
-    """A small integer input by value: offsets, block tables, routing."""
+    """Declares a small integer input by value: offsets, block tables, routing."""
     numbers = list(numbers)
     return FakeTensor(shape or (len(numbers),), dtype, fill="values:" + ",".join(map(str, numbers)))
 
 
 def empty(shape, dtype):
-    """An output that the kernel writes whole."""
-    return _made(shape, dtype, "empty")
+    """Declares an output that the kernel writes completely."""
+    return _new_tensor(shape, dtype, "empty")
 
 
 def zeros(shape, dtype):
-    """An output or workspace that must begin as zeros."""
-    return _made(shape, dtype, "zeros")
+    """Declares an output or workspace that must start as zeros."""
+    return _new_tensor(shape, dtype, "zeros")
 
 
-def _made(shape, dtype, fill):
+def _new_tensor(shape, dtype, fill):
     if _torch is None:
         return FakeTensor(shape, dtype, fill=fill)
     dtype = getattr(_torch, DType(dtype_name(dtype)).torch_name)
@@ -298,7 +300,7 @@ def _made(shape, dtype, fill):
 
 
 def use_torch(torch):
-    """From now on `empty` and `zeros` give real tensors on the GPU."""
+    """Makes `empty` and `zeros` return real tensors on the GPU from now on."""
     global _torch
     _torch = torch
 
@@ -309,21 +311,22 @@ class Check(NamedTuple):
     function: Callable
     reference: Callable
     inputs: tuple
-    """As they were before the call, which may write to them."""
+    """The inputs before the call, which may write to them."""
     results: object
     error: float | None
-    """Largest relative norm of a result's error; None: by the types of the inputs."""
+    """The largest relative norm of a result's error; None: by the types of the inputs."""
 
 
 checks: list = []
-"""What `checked` was given while kernels are verified."""
+"""The calls of `checked` while kernels are verified."""
 
 
 def checked(function, reference, *inputs, error=None):
-    """`function(*inputs)` of torch tensors; `corpus verify` compares it with `reference(*inputs)` in fp32.
+    """Calls `function(*inputs)` with torch tensors; `corpus verify` compares it with `reference(*inputs)` in
+    fp32.
 
-    Both return a tensor or a tuple of tensors; the reference's has None where nothing is compared. While
-    launches are captured the reference does not run.
+    Both return a tensor or a tuple of tensors; the reference's has None for a result that is not compared.
+    The reference does not run during capture.
     """
     if not _torch:
         return function(*inputs)
@@ -334,7 +337,7 @@ def checked(function, reference, *inputs, error=None):
 
 
 def trained(function, reference, *inputs, error=None):
-    """`checked`, forward and backward: the results, then the gradient of each input of floating point."""
+    """Like `checked`, forward and backward: the results, then the gradient of each floating-point input."""
     both = (functools.partial(_forward_backward, call) for call in (function, reference))
     return checked(*both, *inputs, error=error)
 
@@ -362,7 +365,7 @@ def _forward_backward(function, *inputs):
 
 
 class LaunchEntry:
-    """One row of `LAUNCHES`: a call, and what is known of it."""
+    """One entry of `LAUNCHES`: a call, and its facts."""
 
     def __init__(self, function, args, kwargs, facts):
         self.function = function
@@ -374,7 +377,7 @@ class LaunchEntry:
         return self.function(*self.args, **self.kwargs)
 
     def expects(self, target_name, version):
-        """Whether it is meant to compile for this target with this version of Triton."""
+        """Whether the entry should compile for this target with this version of Triton."""
         facts = self.facts
         if not any(fnmatch.fnmatch(target_name, pattern) for pattern in facts["targets"]):
             return False
@@ -384,7 +387,7 @@ class LaunchEntry:
 
 
 class FileEntry(LaunchEntry):
-    """One row of `LAUNCHES` whose kernel is a file of IR."""
+    """An entry of `LAUNCHES` whose kernel is a file of IR."""
 
     def __init__(self, path, options, facts):
         super().__init__(None, (), {}, facts)
@@ -393,7 +396,7 @@ class FileEntry(LaunchEntry):
 
 
 class RecordedEntry(LaunchEntry):
-    """One row of `LAUNCHES`: a launch that was recorded as the IR of it."""
+    """An entry of `LAUNCHES` that was recorded as IR."""
 
     def __init__(self, paths, facts):
         super().__init__(None, (), {}, facts)
@@ -401,14 +404,14 @@ class RecordedEntry(LaunchEntry):
 
 
 def _bound(bound, target_name):
-    """A release, or one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
+    """Returns a release. `bound` may give one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
     if not isinstance(bound, dict):
         return bound
     return next((release for name, release in bound.items() if fnmatch.fnmatch(target_name, name)), None)
 
 
 def _release(version):
-    """`3.6.0+git1234` → [3, 6, 0]; nothing for no version."""
+    """Parses `3.6.0+git1234` as [3, 6, 0]; no version as []."""
     parts = version.split(".")[:3] if version else []
     return [int("".join(itertools.takewhile(str.isdigit, part)) or 0) for part in parts]
 
@@ -435,15 +438,15 @@ def launch(
     atol=1e-2,
     **kwargs,
 ):
-    """The call `function(*args, **kwargs)`, which launches one kernel or several.
+    """Declares the call `function(*args, **kwargs)`, which launches one kernel or several.
 
     tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the targets
-    it is meant to compile for. since, until: first release of Triton that compiles it, and first that no
-    longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern. failing: the one release
-    in between that does not, `{"sm_100": "3.6.0"}`. flops: floating-point operations; min_bytes: least bytes
-    moved. configs: of an autotuned kernel, how many of its configs count, from the first; None: all.
-    reference: a function of the same arguments as torch tensors that gives what `function` returns, within
-    rtol and atol.
+    that it should compile for. since, until: the first release of Triton that compiles it, and the first that
+    no longer does; if targets differ, `{"gfx942": "3.4.0"}`, the first matching pattern. failing: the one
+    release in between that does not, `{"sm_100": "3.6.0"}`. flops: floating-point operations; min_bytes: the
+    fewest bytes that must be moved. configs: how many configs of an autotuned kernel count, from the first;
+    None means all. reference: a function of the same arguments as torch tensors that returns what `function`
+    returns, within rtol and atol.
     """
     _check_is_call(function)
     bounds = {"since": since, "until": until, "failing": failing, "configs": configs}
@@ -452,7 +455,7 @@ def launch(
 
 
 def _check_is_call(function):
-    """Raises TypeError for a kernel without its grid, with the call that is meant."""
+    """Raises TypeError for a kernel without its grid, with the corrected call."""
     if callable(function) and not (hasattr(function, "fn") and hasattr(function, "run")):
         return
     inner = function
@@ -470,9 +473,8 @@ def _check_is_call(function):
 
 
 def grid_by(names, table):
-    """The grid of an autotuned kernel by the values that a config has for `names`, as a recording saw them.
-
-    A config that was not recorded gets the largest grid of each dimension.
+    """Returns the grid of an autotuned kernel by a config's values of `names`, as recorded. A config that was
+    not recorded gets the largest grid of each dimension.
     """
 
     def grid(meta):
@@ -483,28 +485,30 @@ def grid_by(names, table):
 
 
 def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until=None, failing=None):
-    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), for `triton.compile`.
+    """Declares a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), as a kernel for
+    `triton.compile`.
 
-    path: from the root of the corpus. options: as of a launch, `{"num_warps": 8}`; a `.ttgir` names its warps
-    itself. It has no arguments, so it is compared and never timed. The rest is as for `launch`.
+    path: relative to the root of the corpus. options: as for a launch, `{"num_warps": 8}`; a `.ttgir` names
+    its warps itself. It has no arguments, so it is compared and never timed. Other parameters are as for
+    `launch`.
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=failing)
     return FileEntry(path, dict(options or {}), facts)
 
 
 def recorded(**paths):
-    """A launch that was recorded for one target or several: `recorded(sm_90="launches/1a2b.json")`.
-
-    Paths count from the root of the corpus. The toolchain that recorded it reads it (`recorded_ir`).
+    """Declares a launch that was recorded for one target or several: `recorded(sm_90="launches/1a2b.json")`.
+    Paths are relative to the root of the corpus. The toolchain that recorded it reads it (`recorded_ir`).
     """
     return RecordedEntry(paths, _facts("core", tuple(paths)))
 
 
 def program(*words, tier="core", targets=("*",), since=None, until=None, configs=None):
-    """Whatever a program launches: `program("bench/run.py", "--small")`, or `program("-m", "pkg.bench")`.
+    """Declares all launches of a program: `program("bench/run.py", "--small")`, or `program("-m",
+    "pkg.bench")`.
 
-    The path counts from the root of the corpus. It is run as if there were a GPU: torch's tensors lie on the
-    CPU, and kernels compute nothing. The rest is as for `launch`.
+    The path is relative to the root of the corpus. The program runs as if there were a GPU: torch's tensors
+    lie on the CPU, and kernels compute nothing. Other parameters are as for `launch`.
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, configs=configs)
     from . import run_program  # not with this module alone, which other tools may load as `irdiff_corpus`

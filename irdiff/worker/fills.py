@@ -1,7 +1,7 @@
-"""Real tensors for captured arguments: the same values for the same row and seed, on any machine.
+"""Fills real tensors for captured arguments: the same argument and seed give the same values on any machine.
 
-`materialize` takes a row with `dtype`, `shape`, `strides`, `storage_offset` (both in elements) and `fill`
-(see `corpus_api.tensor`). Values are drawn for the whole storage, so views that share one agree.
+`materialize` takes an argument with `dtype`, `shape`, `strides`, `storage_offset` (both in elements) and
+`fill` (see `corpus_api.tensor`). Values are drawn for the whole storage, so views that share one agree.
 """
 
 from __future__ import annotations
@@ -15,29 +15,37 @@ _BLOCK = 1 << 24
 _SPARE_BYTES = 256
 
 
-def materialize(torch, row, seed=0, device="cuda", storage=None):
-    """A tensor as the row says. `storage`: a flat tensor, from `storage_of`, that several rows share."""
+def materialize(torch, argument, seed=0, device="cuda", storage=None):
+    """`storage`: a flat tensor, from `storage_of`, that several arguments share."""
     if storage is None:
-        storage = storage_of(torch, row, extent(row), seed, device)
-    return torch.as_strided(storage, tuple(row["shape"]), tuple(row["strides"]), row["storage_offset"] or 0)
+        storage = storage_of(torch, argument, extent(argument), seed, device)
+    return torch.as_strided(
+        storage, tuple(argument["shape"]), tuple(argument["strides"]), argument["storage_offset"] or 0
+    )
 
 
-def extent(row):
-    """Elements that the storage must have for this view of it."""
-    if 0 in tuple(row["shape"]):
-        return row["storage_offset"] or 0
-    return (row["storage_offset"] or 0) + 1 + sum((n - 1) * s for n, s in zip(row["shape"], row["strides"]))
+def extent(argument):
+    """Returns how many elements the storage must have for this view of it."""
+    if 0 in tuple(argument["shape"]):
+        return argument["storage_offset"] or 0
+    return (
+        (argument["storage_offset"] or 0)
+        + 1
+        + sum((n - 1) * s for n, s in zip(argument["shape"], argument["strides"]))
+    )
 
 
-def storage_of(torch, row, elements, seed=0, device="cuda"):
-    """A flat tensor of `elements`, filled as the row says; aligned to 256 bytes by torch's allocator."""
-    dtype = getattr(torch, corpus_api.DType(row["dtype"]).torch_name)
+def storage_of(torch, argument, elements, seed=0, device="cuda"):
+    """Returns a flat, filled tensor of `elements`; torch's allocator aligns it to 256 bytes."""
+    dtype = getattr(torch, corpus_api.DType(argument["dtype"]).torch_name)
     flat = torch.empty(elements + _SPARE_BYTES, dtype=dtype, device=device)[:elements]
-    kind, _, rest = (row["fill"] or "normal").partition(":")
+    kind, _, rest = (argument["fill"] or "normal").partition(":")
     if kind not in KINDS:
-        raise ValueError(f"unknown fill {row['fill']!r}: one of {', '.join(KINDS)}")
+        raise ValueError(f"unknown fill {argument['fill']!r}: one of {', '.join(KINDS)}")
     generator = torch.Generator(device=device)
-    generator.manual_seed(zlib.crc32(repr((seed, row["dtype"], list(row["shape"]), row["fill"])).encode()))
+    generator.manual_seed(
+        zlib.crc32(repr((seed, argument["dtype"], list(argument["shape"]), argument["fill"])).encode())
+    )
     parameters = rest.split(",") if kind == "values" else [float(word) for word in rest.split(":") if word]
     for begin in range(0, elements, _BLOCK):
         part = flat[begin : begin + _BLOCK]
@@ -52,7 +60,7 @@ KINDS = (
 
 
 def _values(torch, kind, parameters, begin, count, total, dtype, words):
-    """Those of `count` elements from `begin` on. words: torch's generator and device."""
+    """Returns `count` values from `begin` on. words: torch's generator and device."""
     device = words["device"]
     if kind == "normal" and dtype.is_floating_point:
         return torch.randn(count, **words) * (parameters[0] if parameters else 1.0)

@@ -1,17 +1,17 @@
-"""What this process has loaded: the files that make a toolchain what it is, each under a name of its own.
+"""Lists the files that identify a toolchain, from what this process has loaded, each under a name of its own.
 
     triton/…             every file of the package: a stage may load any of them later
-    package:NAME/…       the same for a backend of another distribution, and
-    distribution:NAME/…  whatever else that distribution installed
+    package:NAME/…       the same for a backend of another distribution
+    distribution:NAME/…  other files that this distribution installed
     module:NAME          every other module that was imported from outside of the standard library
     library:NAME         every mapped file that holds code
     interpreter          the interpreter
     program:NAME         a program outside of Triton that a compilation would run
-    record:torch         what was installed as torch: workloads may bring it into the process
+    record:torch         what was installed as torch: workloads may load it into the process
 
-A name holds no folder in which anything is installed: two installations of one release are one toolchain.
-What was imported counts and not what is installed, so a package that lies next to Triton is no part of it,
-and a module that a `.pth` file or `sitecustomize` brought in is.
+A name holds no installation folder: two installations of one release are one toolchain. Imported modules
+count, not installed ones. So a package that lies next to Triton is no part of the toolchain, and a module
+that a `.pth` file or `sitecustomize` loads is.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ import sys
 import sysconfig
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
-"""The folder of irdiff's own files, in whose folders they may lie. This module stays at its top."""
+"""The folder of irdiff's worker. This module stays at its top."""
 _SITE_FOLDERS = {"site-packages", "dist-packages"}
 
 
 def describe(triton, modules, maps):
-    """The reply of `identify`; `modules` and `maps` are from before irdiff's own modules were imported.
-
-    modules: `sys.modules`. maps: the text of `/proc/self/maps`.
+    """Returns the reply of `identify`. `modules` (`sys.modules`) and `maps` (the text of `/proc/self/maps`)
+    are from before irdiff's own modules were imported.
     """
     root = os.path.dirname(os.path.abspath(triton.__file__))
     files, programs = _Files(), _programs(triton)
@@ -87,39 +86,46 @@ class _Files:
             self.by_name[name] = path
 
     def add_folder(self, name, folder):
-        """Names every file of a package, or the module itself where it is none."""
+        """Names every file of a package, or the module itself if it is no package."""
         if os.path.isfile(folder):
             self.add(name, folder)
         for place, folders, names in os.walk(folder, followlinks=True):
-            folders[:] = sorted(row for row in folders if row != "__pycache__")
-            for row in sorted(names):
-                if not row.endswith((".pyc", ".pyo")):
-                    path = os.path.join(place, row)
+            folders[:] = sorted(entry for entry in folders if entry != "__pycache__")
+            for entry in sorted(names):
+                if not entry.endswith((".pyc", ".pyo")):
+                    path = os.path.join(place, entry)
                     self.add(f"{name}/{os.path.relpath(path, folder)}", path)
 
     def add_distribution(self, backend):
         points = importlib.metadata.entry_points()
         group = "triton.backends"
-        rows = points.select(group=group) if hasattr(points, "select") else points.get(group, ())
-        for point in rows:
+        entry_points = points.select(group=group) if hasattr(points, "select") else points.get(group, ())
+        for point in entry_points:
             distribution = getattr(point, "dist", None)
             if point.name == backend and distribution is not None:
-                for row in sorted(map(str, distribution.files or ())):
-                    if ".." not in row and ".dist-info" not in row and not row.endswith(".pyc"):
-                        self.add(f"distribution:{backend}/{row}", str(distribution.locate_file(row)))
+                for installed_name in sorted(map(str, distribution.files or ())):
+                    if (
+                        ".." not in installed_name
+                        and ".dist-info" not in installed_name
+                        and not installed_name.endswith(".pyc")
+                    ):
+                        self.add(
+                            f"distribution:{backend}/{installed_name}",
+                            str(distribution.locate_file(installed_name)),
+                        )
 
     def add_record(self, name):
-        """Names the record of a package, which has the digests of its files; where needed it is imported."""
+        """Names the record of a package, which has the digests of its files."""
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             return
-        for row in distribution.files or ():
-            if row.name == "RECORD":
-                self.add(f"record:{name}", str(distribution.locate_file(row)))
+        for installed_file in distribution.files or ():
+            if installed_file.name == "RECORD":
+                self.add(f"record:{name}", str(distribution.locate_file(installed_file)))
 
     def add_library(self, path):
-        """Names a mapped file, unless it is one that has a name and was reached through a link."""
+        """Names a mapped file, unless it has a name under another path (a link)."""
         if os.path.realpath(path) not in self._targets:
             self.add(f"library:{os.path.basename(path)}", path)
 
@@ -129,20 +135,22 @@ def _x_options():
 
 
 def _place(path):
-    """Where a file lies, its own link not followed: the package of a revision is a folder of links."""
+    """Returns the path of a file. A link of the file itself is not followed: the package of a revision is a
+    folder of links.
+    """
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(os.path.realpath(folder), name)
 
 
 def _package_of(place):
-    """The outermost package that a file is in, or the file itself."""
+    """Returns the outermost package around a file, or the file itself."""
     while os.path.isfile(os.path.join(os.path.dirname(place), "__init__.py")):
         place = os.path.dirname(place)
     return place
 
 
 def is_standard(path):
-    """Whether a file is of the standard library."""
+    """Whether a file belongs to the standard library."""
     place = _place(path)
     inside = any(place.startswith(folder + os.sep) for folder in _standard_folders())
     return inside and not is_installed(place)
@@ -159,7 +167,7 @@ def is_installed(path):
 
 
 def _existing(path):
-    """The file itself, or the archive that it was imported from."""
+    """Returns the file itself, or the archive that it was imported from."""
     path = os.path.abspath(path)
     while path != os.path.dirname(path) and not os.path.exists(path):
         path = os.path.dirname(path)
@@ -167,24 +175,30 @@ def _existing(path):
 
 
 def _libraries(maps):
-    """The files whose code is mapped into this process."""
-    rows = (line.split(None, 5) for line in maps.splitlines())
-    return sorted({row[5] for row in rows if len(row) == 6 and "x" in row[1] and row[5].startswith("/")})
+    """Lists the files whose code is mapped into this process."""
+    mappings = (line.split(None, 5) for line in maps.splitlines())
+    return sorted(
+        {
+            fields[5]
+            for fields in mappings
+            if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/")
+        }
+    )
 
 
 def _startup_lines():
-    """[name, lines that are run] of the `.pth` files; other lines name folders."""
-    found = []
+    """Returns [name, executed lines] of the `.pth` files; other lines name folders."""
+    startup_lines = []
     for folder in filter(os.path.isdir, sys.path):
         for name in sorted(name for name in os.listdir(folder) if name.endswith(".pth")):
             with open(os.path.join(folder, name), errors="replace") as file:
                 lines = [line.rstrip("\n") for line in file if re.match(r"import[ \t]", line)]
-            found += [[name, lines]] if lines else []
-    return found
+            startup_lines += [[name, lines]] if lines else []
+    return startup_lines
 
 
 def _executables(root):
-    """Programs that Triton brings along. Wheels mark other files than those in `bin` as executable, too."""
+    """Yields programs that Triton ships. Wheels also mark files outside of `bin` as executable."""
     for folder, _, names in os.walk(os.path.join(root, "backends"), followlinks=True):
         for name in names if os.path.basename(folder) == "bin" else ():
             path = os.path.join(folder, name)
@@ -193,13 +207,13 @@ def _executables(root):
 
 
 def _programs(triton):
-    """Label → path of programs that this Triton would run for a compilation, as it finds them here."""
-    found = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
+    """Returns {label: path} of the programs that this Triton would run for a compilation."""
+    paths = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
     # an older release, or no such program: that is for the cases to find
     for name in ("ptxas", "ptxas_blackwell"):
         with contextlib.suppress(Exception):
-            found[name] = getattr(triton.knobs.nvidia, name).path
+            paths[name] = getattr(triton.knobs.nvidia, name).path
     for name, backend in triton.backends.backends.items():
         with contextlib.suppress(Exception):  # releases since 3.5 link without a program
-            found[f"{name} linker"] = os.fspath(backend.compiler.path_to_rocm_lld())
-    return {label: os.path.abspath(path) for label, path in found.items() if os.path.isfile(path)}
+            paths[f"{name} linker"] = os.fspath(backend.compiler.path_to_rocm_lld())
+    return {label: os.path.abspath(path) for label, path in paths.items() if os.path.isfile(path)}

@@ -1,8 +1,8 @@
-"""What irdiff and a worker send each other: requests as lines of JSON, replies, and results in files.
+"""The messages between irdiff and a worker: requests as lines of JSON, replies, and results in files.
 
-The one module that both sides import: standard library alone, Python 3.9 on. A request names a `folder`. The
-child that serves it leaves its result there, as `RESULT`, written last, so that its presence means that it is
-whole; beside it artifacts under the names of their stages, and the other files below.
+Both sides import this module, so it uses the standard library alone, from Python 3.9 on. A request names a
+`folder`. The child that serves it leaves its result there as `RESULT`, which is written last: if it exists,
+it is complete. Beside it lie artifacts under the names of their stages, and the other files below.
 """
 
 from __future__ import annotations
@@ -11,33 +11,31 @@ from typing import Any, Literal, Mapping, TypedDict, Union
 
 RESULT = "result.json"
 STAGES = "stages"
-"""The names of the stages that were begun, one behind the other: all that a child leaves that crashed."""
+"""Names of the stages that were begun, in order. A child that crashed leaves nothing else."""
 ERRORS = "stderr"
 """The output of the child, the compiler and its assembler."""
 OPENED = "opened"
-"""What was opened while stages ran."""
+"""Files that were opened while stages ran."""
 
 
 class SelectionWords(TypedDict):
-    """Which launches of one workload count."""
+    """Selects launches of one workload."""
 
     tiers: list[str]
     """None means all."""
     labels: list[str]
     """Globs of labels, or of launches below them; none means all."""
     frontend: bool
-    """Whether the frontend is run while launches are captured, so that they have an input digest."""
+    """Whether the frontend runs during capture, so that launches have an input digest."""
     configs: int | None
-    """The most configs of an autotuner that count, from the first; None: all."""
+    """The most configs of an autotuner that count, from the first; None means all."""
 
 
 class WorkloadPlace(TypedDict):
-    """Where a workload lies."""
-
     root: str
-    """Of the corpus."""
+    """The root of the corpus."""
     workloads: str
-    """Their folder in it."""
+    """The folder of workloads in the root."""
     imports: list[str]
     """More folders on the module search path."""
 
@@ -51,11 +49,11 @@ class _Workload(WorkloadPlace):
 class _Bounds(TypedDict, total=False):
     timeout_s: float
     cpu_s: int
-    """Processor time that it may take."""
+    """The most processor time that the request may take."""
 
 
 class CatalogRequest(_Workload):
-    """Every launch of one workload for one target, described."""
+    """Describes every launch of one workload for one target."""
 
     op: Literal["catalog"]
     workload: str
@@ -66,13 +64,11 @@ class CatalogRequest(_Workload):
 
 
 class LaunchRequest(_Workload):
-    """About one launch."""
-
     launch: str
 
 
 class Assembled(TypedDict, total=False):
-    """What an assembler has made of the same input before may be taken."""
+    """Lets the child reuse earlier results of assemblers."""
 
     assembled: str
     """The folder of earlier results of assemblers."""
@@ -81,19 +77,19 @@ class Assembled(TypedDict, total=False):
 
 
 class CompileWords(_Bounds, total=False):
-    """Has a launch compiled."""
+    """Compiles a launch."""
 
     op: Literal["compile"]
     digest: str | None
     """The input digest that the launch must have again."""
     shared: bool
-    """Whether a child may serve it that has served others."""
+    """Whether a child may serve it that has served other requests."""
     profile: str
-    """The file for the lines of the compiler that it ran, where the compiler was built to count them."""
+    """The file for the lines of the compiler that ran, if the compiler was built to count them."""
 
 
 class ReplayWords(_Bounds, total=False):
-    """Has one stage run on a text."""
+    """Runs one stage on a text."""
 
     op: Literal["replay"]
     stage: str
@@ -101,7 +97,7 @@ class ReplayWords(_Bounds, total=False):
     input: str
     """A file that holds the text of `input_stage`."""
     metadata: Mapping[str, Any]
-    """Triton's, of the stages before."""
+    """Triton's metadata of the stages before."""
     dump: str
     """`none`; `final`: the IR that leaves the last pass, as the file `passes.after`; `all`: with it `passes`,
     the IR before each pass under MLIR's own headings; `names`: MLIR's dumps in `ERRORS`; `llvm`: LLVM's
@@ -111,14 +107,14 @@ class ReplayWords(_Bounds, total=False):
 
 
 class OnePassWords(_Bounds, total=False):
-    """Has one pass run on each of some texts, which leaves `output.N` or `error.N`."""
+    """Runs one pass on each of some texts; leaves `output.N` or `error.N`."""
 
     op: Literal["one_pass"]
     stage: str
     argument: str
     """The pass, as MLIR names it."""
     options: str | None
-    """They tell namesakes apart."""
+    """They tell passes of the same name apart."""
     metadata: Mapping[str, Any]
     inputs: list[str]
     """Files."""
@@ -141,11 +137,11 @@ Request = Union[CatalogRequest, CompileRequest, ReplayRequest, OnePassRequest]
 
 
 class Reply(TypedDict):
-    """How a request ended: a line up the pipe."""
+    """How a request ended, as a line of the pipe."""
 
     id: int
     signal: int
-    """That ended the child; 0 where it came to its end."""
+    """The signal that ended the child; 0 if none did."""
     timed_out: bool
 
 
@@ -159,21 +155,21 @@ class FailedLabel(TypedDict):
 
 
 class Result(TypedDict, total=False):
-    """`RESULT`. All but the first three are there where they apply."""
+    """The content of `RESULT`. All fields but the first three are optional."""
 
     outcome: Literal["captured", "compiled", "unsupported", "error", "memory"]
     stage: str
-    """The one that was under way."""
+    """The stage that was running."""
     artifacts: list[str]
     """Stages whose artifacts are in the folder."""
     message: str
     unsupported: bool
     transient: bool
-    """Whether another time may cure it."""
+    """Whether a retry may succeed."""
 
     # of CatalogRequest
     launches: list[dict[str, Any]]
-    """As `irdiff.model.Launch`, field by field, with the text of what is launched as `launched`."""
+    """As `irdiff.model.Launch`, field by field, with the launch text as `launched`."""
     failures: list[FailedLabel]
     left_out: dict[str, int]
     called: dict[str, Any]
@@ -185,18 +181,18 @@ class Result(TypedDict, total=False):
     # of CompileWords and ReplayWords
     metadata: dict[str, Any]
     launcher_args: dict[str, Any] | None
-    """What the launcher is given in addition to the arguments."""
+    """The launcher's arguments other than the kernel's."""
     stage_times_s: dict[str, float]
     stage_cpu_s: dict[str, float]
     assembler_flags: list[str] | None
-    """Of the last assembler that ran, from its own path on."""
+    """The command of the last assembler that ran, from its own path on."""
     assembler_log: str
     notes: list[str]
     from_outside: list[str]
     """Modules from outside of Triton that its stages imported: they are in no digest."""
     settings: dict[str, Any]
-    """What a replay gave LLVM."""
+    """What a replay set in LLVM."""
 
     # of OnePassWords
     pipeline: str | None
-    """As triton-opt takes it; None where the stage has no such pass."""
+    """In triton-opt's form; None if the stage has no such pass."""

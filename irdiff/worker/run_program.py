@@ -1,4 +1,4 @@
-"""A program run inside a worker, while its launches are captured."""
+"""Runs a program inside a worker, while its launches are captured."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ import traceback
 import unittest.mock
 
 _TESTS_FAILED = 1
-"""pytest's exit code where it ran all tests that it collected, and some failed."""
+"""pytest's exit code if it ran all collected tests, and some failed."""
 
 
 class EndedEarly(Exception):
-    """The program did not come to its end; what it launched before is captured."""
+    """The program did not come to its end; its earlier launches are captured."""
 
 
 def run(*words):
-    """Runs `script.py arguments…` or `-m module arguments…`, relative to the current folder.
-
-    Raises EndedEarly for whatever ends it but a success.
+    """Runs `script.py arguments…` or `-m module arguments…`, relative to the current folder. Raises
+    EndedEarly unless it succeeds.
     """
     before = sys.argv[:], sys.path[:]
     try:
@@ -40,8 +39,8 @@ def run(*words):
 
 
 def run_as_main(*words):
-    """As `python script.py arguments…` or `python -m module arguments…` would, to the end of the
-    interpreter: it waits for threads and executors, and calls what the program has registered for its exit.
+    """Runs as `python script.py arguments…` or `python -m module arguments…` would, including the end of the
+    interpreter: it waits for threads and executors, and calls the functions registered for exit.
     """
     is_module = words[0] == "-m"
     name, *arguments = words[1:] if is_module else words
@@ -64,7 +63,7 @@ def _ending_as_python_does():
         return function
 
     def unregister(function):
-        functions[:] = [row for row in functions if row[0] != function]
+        functions[:] = [registered for registered in functions if registered[0] != function]
 
     with unittest.mock.patch.multiple(atexit, register=register, unregister=unregister):
         try:
@@ -77,18 +76,18 @@ def _ending_as_python_does():
 
 
 def _wait_for_threads():
-    """As `threading._shutdown` does: executors first, then each thread that is no daemon."""
+    """Waits as `threading._shutdown` does: for executors first, then for each thread that is no daemon."""
     for function in reversed(list(getattr(threading, "_threading_atexits", ()))):
         _call_to_the_end(function)
     # this process goes on: what Python closes for good at its end is open again
     concurrent.futures.thread._shutdown = False
     own = threading.current_thread()
-    while waiting := [row for row in threading.enumerate() if row is not own and not row.daemon]:
+    while waiting := [thread for thread in threading.enumerate() if thread is not own and not thread.daemon]:
         waiting[0].join()
 
 
 def _call_to_the_end(function, *args, **kwargs):
-    """Python prints what a function raises at exit, and goes on."""
+    """Prints what a function raises at exit, and continues, as Python does."""
     try:
         function(*args, **kwargs)
     except Exception:

@@ -1,12 +1,12 @@
-"""Storages of tensors, named by where they came from.
+"""Names the storages of tensors by where they come from.
 
-A launch that is given `(y, x)` in place of `(x, y)` passes tensors of the same shapes, so a storage is never
+A launch that gets `(y, x)` in place of `(x, y)` passes tensors of the same shapes, so a storage is never
 named by its place among the arguments of one kernel. It is an input of the entry, by its position there, or
-the n-th storage of its kind (how it was made, type and shape) that the program made. An object that has an
-address alone lies in the storage that holds the address.
+the n-th storage of its kind (how it was made, type and shape) that the program made. An object that only has
+an address lies in the storage that holds the address.
 
-A storage also remembers what it was filled with last, as far as the program says so (`zeros`, `empty`); a
-launch that is given the storage may write to it, so then nothing is known of its content.
+A storage also remembers what it was last filled with, if the program says so (`zeros`, `empty`). A launch
+that gets the storage may write to it, so then its content is unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections import Counter
 from typing import NamedTuple
 
 _ATTRIBUTE = "irdiff_origin"
-"""Of torch's own storages, whose Python objects live as long as they do."""
+"""An attribute of torch's own storages, whose Python objects live as long as they do."""
 FAKE_ADDRESS_BITS = 44
 """Storages of fake tensors lie this far apart."""
 _MOST_WORDS = 1 << 16
@@ -27,12 +27,12 @@ _WORD_BYTES = ctypes.sizeof(ctypes.c_int64)
 _INTEGERS = "uint8 int8 int16 uint16 int32 uint32 int64 uint64".split()
 _OF_WORDS = re.compile(r" as (i|u|int|uint)64 ")
 _LEAST_ADDRESS = 1 << 32
-"""No allocation lies below it, and most numbers that a launch passes do."""
+"""Allocations lie above it, and most numbers that a launch passes lie below."""
 _order = itertools.count()
 
 
 class Entry:
-    """One entry of LAUNCHES, or what comes before all of them: storages are counted in each by itself."""
+    """One entry of LAUNCHES, or what comes before all of them; each counts its storages by itself."""
 
     def __init__(self, name=""):
         self.name = name
@@ -73,7 +73,7 @@ class StorageOrigin:
 
     @property
     def words(self):
-        """The number and the total are compared where both sides have the same total (`launch_texts`)."""
+        """The number and the total are compared if both sides have the same total (`launch_texts`)."""
         position = _entry.inputs.get(self)
         if position is not None:
             return f"input {position}"
@@ -86,7 +86,7 @@ class StorageOrigin:
 
     @property
     def state(self):
-        """What it was filled with last; empty where nobody knows."""
+        """What it was last filled with; empty if unknown."""
         return _entry.states.get(self, self._fill)
 
     @state.setter
@@ -104,7 +104,7 @@ class Place(NamedTuple):
 
 
 def begin_entry(values):
-    """From now on storages are those of another entry; `values` are tensors among its inputs."""
+    """Counts storages for another entry from now on; `values` are tensors among its inputs."""
     global _entry
     _entry = Entry()
     for value in values:
@@ -112,23 +112,23 @@ def begin_entry(values):
 
 
 def launched():
-    """A kernel is launched: it may write to any storage that is there."""
+    """A kernel is launched: it may write to any existing storage."""
     global _launches
     _launches += 1
 
 
 def launches():
-    """How many kernels were launched so far, in this process and those that it was forked from."""
+    """Returns how many kernels were launched so far, in this process and its ancestors."""
     return _launches
 
 
 def add_fake(storage, address):
-    """Makes the storage of a fake tensor (`origin`, `size_bytes`) known by its address."""
+    """Registers the storage of a fake tensor (`origin`, `size_bytes`) under its address."""
     _fakes[address] = storage
 
 
 def place_of(tensor):
-    """The `Place` of a fake tensor, torch's, or an object that has an address."""
+    """Takes a fake tensor, torch's, or an object that has an address."""
     origin = getattr(getattr(tensor, "storage", None), "origin", None)
     if isinstance(origin, StorageOrigin):
         return Place(origin, tensor.offset * tensor.dtype.itemsize)
@@ -142,7 +142,7 @@ def place_of(tensor):
 
 
 def place_at(address):
-    """The `Place` of an address in a known storage; None for any other number."""
+    """Returns the `Place` of an address in a known storage; None for any other number."""
     if address < _LEAST_ADDRESS:
         return None
     base = address >> FAKE_ADDRESS_BITS << FAKE_ADDRESS_BITS
@@ -157,10 +157,10 @@ def place_at(address):
 
 
 def held_by(tensor):
-    """[(index, `Place`)]: the addresses that a tensor of torch holds in words of 8 bytes, for a kernel to
-    follow; what is held at an address has the index `3.0`. It is of a type of 8 bytes, or a view of a storage
-    that was made of one: what lies in others is often left from something else. Longer tables than
-    `_MOST_WORDS` are not followed.
+    """Returns [(index, `Place`)]: the addresses that a tensor of torch holds in words of 8 bytes, for a
+    kernel to follow; what is held at an address has the index `3.0`. The tensor has a type of 8 bytes, or is
+    a view of a storage that was made of one: others often hold leftovers. Tables longer than `_MOST_WORDS`
+    are not followed.
     """
     is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and hasattr(tensor, "untyped_storage")
     if not is_plain or not tensor.is_contiguous() or str(tensor.dtype).partition(".")[2] not in _INTEGERS:
@@ -173,7 +173,7 @@ def held_by(tensor):
 
 
 def _addresses(start, size_bytes, above):
-    """As of `held_by`. above: origins of the tables that lead here, which are not followed again."""
+    """As for `held_by`. above: origins of the tables that lead here, which are not followed again."""
     words = size_bytes // _WORD_BYTES
     if not 0 < words <= _MOST_WORDS:
         return
@@ -191,7 +191,7 @@ def _addresses(start, size_bytes, above):
 
 
 def _of_address(address):
-    """Of an address in no known storage: there is nothing else that it could be named by."""
+    """Names an address in no known storage by the address: it has no other name."""
     if address not in _entry.addresses:
         _entry.addresses[address] = StorageOrigin("at an address of the program's own")
         _entry.addresses[address].order = address
@@ -199,7 +199,7 @@ def _of_address(address):
 
 
 def origin_of_torch(storage):
-    """None where torch made the storage by itself and nobody has asked for it yet."""
+    """Returns None if torch created the storage by itself and nothing has asked for it yet."""
     return vars(storage).get(_ATTRIBUTE)
 
 

@@ -10,7 +10,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def text_of(value):
-    """Without addresses."""
+    """Leaves out addresses."""
     if hasattr(value, "fn") and hasattr(value, "arg_names"):
         return f"jit:{value.fn.__module__.rsplit('.', 1)[-1]}.{value.fn.__qualname__}"
     if inspect.isfunction(value):
@@ -40,7 +40,7 @@ _WRAPPERS_AT_MOST = 8
 
 
 def jit_function(value):
-    """The JIT or constexpr function below autotuners and heuristics; None for anything else."""
+    """Returns the JIT or constexpr function below autotuners and heuristics; None for anything else."""
     for _ in range(_WRAPPERS_AT_MOST):
         if hasattr(value, "fn") and hasattr(value, "src"):
             return value
@@ -51,13 +51,13 @@ def jit_function(value):
 
 
 def text_of_source(function):
-    """The source of a JIT function, in whatever attribute its release keeps it."""
+    """Returns the source of a JIT function, from whatever attribute its release uses."""
     text = getattr(function, "src", None) or getattr(function, "raw_src", None) or ""
     return text if isinstance(text, str) else "".join(text)
 
 
-def given_by_wrappers(value):
-    """Names of the arguments and options that a kernel's autotuner and heuristics give it."""
+def names_set_by_wrappers(value):
+    """Returns the names of the arguments and options that a kernel's autotuner and heuristics set."""
     names = set()
     while value is not None and not hasattr(value, "src"):
         for config in getattr(value, "configs", ()):

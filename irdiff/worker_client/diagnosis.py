@@ -1,4 +1,5 @@
-"""Reads why a compiler failed from what it printed: the first diagnostic or assertion, and the failed pass.
+"""Finds the reason of a compiler's failure in its output: the first diagnostic or assertion, and the failed
+pass.
 
 MLIR prints its diagnostic, then the whole module, then a stack trace, so the reason is not at the end. The
 whole text is searched for the first reason; its beginning and its end are kept.
@@ -13,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 _KEPT_BYTES = 3000
-"""Of the beginning, and of the end."""
+"""Bytes of the beginning, and of the end."""
 _SEARCHED_BYTES = 16 << 20
 _CHARACTERS = 300
 _LINE_CHARACTERS = 2000
 _TELLING = re.compile(r"Assertion|UNREACHABLE|LLVM ERROR|Pipeline failed|\b(?:error|fatal)\s*:")
-"""Without one of these a line is not looked at further: what follows takes long for a long line."""
+"""A line without one of these is skipped, because the patterns below are slow on long lines."""
 _ASSERTION = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): .*?Assertion [`'](?P<text>.*)' failed")
 _UNREACHABLE = re.compile(r"^(?P<text>.*\S)?\s*UNREACHABLE executed(?: at (?P<file>[^\s:]+):(?P<line>\d+))?")
 _LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<text>.+)")
@@ -33,14 +34,14 @@ _PASS = re.compile(r"Pipeline failed while executing \[[`'](?P<name>[\w:]+)[`']"
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     text: str
-    """The first reason in one line, with the compiler's own place; empty where none was found."""
+    """The first reason in one line, with the compiler's own place; empty if none was found."""
     pass_name: str | None
-    """The pass that the compiler says was running."""
+    """The pass that was running, as the compiler says."""
     excerpt: str
-    """The beginning and the end of what was printed."""
+    """The beginning and the end of the output."""
 
     def explained(self, ending: str) -> str:
-        """The reason first, then the pass, then how the process ended."""
+        """Joins the reason, the pass, and how the process ended."""
         where = f", in {self.pass_name}" if self.pass_name else ""
         return f"{self.text}{where} ({ending})" if self.text else f"{ending}{where}"
 
@@ -49,7 +50,7 @@ NOTHING = Diagnosis(text="", pass_name=None, excerpt="")
 
 
 def of_file(path: Path) -> Diagnosis:
-    """However long it is: of more than a bound only the beginning and the end are read."""
+    """Of a long file only the beginning and the end are read."""
     try:
         with path.open("rb") as file:
             beginning = file.read(_SEARCHED_BYTES)
@@ -58,37 +59,37 @@ def of_file(path: Path) -> Diagnosis:
             end = file.read()
     except FileNotFoundError:
         return NOTHING
-    said = of_text(beginning.decode(errors="replace"))
+    diagnosis = of_text(beginning.decode(errors="replace"))
     if not end:
-        return said
-    return replace(said, excerpt=_joined(beginning[:_KEPT_BYTES], size - 2 * _KEPT_BYTES, end))
+        return diagnosis
+    return replace(diagnosis, excerpt=_joined(beginning[:_KEPT_BYTES], size - 2 * _KEPT_BYTES, end))
 
 
 def of_text(text: str) -> Diagnosis:
     text = text.strip()
     telling = [line[:_LINE_CHARACTERS] for line in text.splitlines() if _TELLING.search(line)]
-    found = next((match["name"] for line in telling if (match := _PASS.search(line))), None)
-    return Diagnosis(text=_first_reason(telling), pass_name=found, excerpt=_excerpt(text))
+    pass_name = next((match["name"] for line in telling if (match := _PASS.search(line))), None)
+    return Diagnosis(text=_first_reason(telling), pass_name=pass_name, excerpt=_excerpt(text))
 
 
 def _first_reason(lines: Iterable[str]) -> str:
-    """An assertion wins over a diagnostic before it: the process died of it. An `LLVM ERROR` seldom says more
-    than that it is fatal, so the diagnostic before it stands first.
+    """An assertion wins over an earlier diagnostic, because the process died of it. An `LLVM ERROR` seldom
+    says more than that it is fatal, so the earlier diagnostic comes first.
     """
     diagnostic = ""
     for line in lines:
         for pattern, word in ((_ASSERTION, "Assertion "), (_UNREACHABLE, "unreachable: ")):
             if match := pattern.search(line):
-                return _said(f"{word}{match['text'] or ''}".strip(), match)
+                return _with_place(f"{word}{match['text'] or ''}".strip(), match)
         if match := _LLVM_ERROR.search(line):
-            return "; ".join(filter(None, (diagnostic, _said(match["text"], match))))
+            return "; ".join(filter(None, (diagnostic, _with_place(match["text"], match))))
         if not diagnostic and not _SUMMARY.search(line) and (match := _DIAGNOSTIC.search(line)):
-            diagnostic = _said(match["text"], match)
+            diagnostic = _with_place(match["text"], match)
     return diagnostic
 
 
-def _said(text: str, match: re.Match[str]) -> str:
-    """`Assertion x != y (ConvertToBufferOps.cpp:486)`."""
+def _with_place(text: str, match: re.Match[str]) -> str:
+    """Formats as `Assertion x != y (ConvertToBufferOps.cpp:486)`."""
     places = match.groupdict()
     file = (places.get("file") or "").strip('"')
     place = f" ({Path(file).name}:{places['line']})" if file else ""

@@ -1,4 +1,4 @@
-"""Sends requests to workers, a bounded number at a time, and reads their results or how a child died."""
+"""Sends requests to workers, a bounded number at a time, and reads their results, or how a child died."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNKNOWN_ARCHITECTURE = (
     "unknown target",
 )
 _PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
-"""Variables that say where things lie: what is found there is known by its content."""
+"""Variables that say where things lie; their content is in digests by other means."""
 
 
 class Requests:
@@ -57,8 +57,7 @@ class Requests:
         randomized: bool = False,
     ) -> EndedChild:
         """Serves one request, which leaves its results in `folder`; `words` may have their own time limit.
-
-        Raises StoreError where the disk has no space for the results.
+        Raises StoreError if the disk has no space for the results.
         """
         limits = self.config.limits
         request = {
@@ -81,9 +80,8 @@ class Requests:
             return ended
 
     def failure(self, ended: EndedChild, result: Result | None, folder: Path) -> Failure:
-        """Why a request gave no result, or what its result says went wrong.
-
-        Raises StoreError where that is a disk without space.
+        """Returns why a request gave no result, or what its result says went wrong. Raises StoreError if the
+        disk is full.
         """
         failure = _failure_of(ended, result, folder, self.config)
         disk_space.raise_if_named(f"{failure.message}\n{failure.stderr}", folder)
@@ -91,7 +89,7 @@ class Requests:
 
 
 def read_result(folder: Path) -> Result | None:
-    """None where the child died before it was written."""
+    """Returns None if the child died before it was written."""
     try:
         result: Result = json.loads((folder / protocol.RESULT).read_text())
     except FileNotFoundError:
@@ -100,12 +98,11 @@ def read_result(folder: Path) -> Result | None:
 
 
 def artifacts_of_the_dead(folder: Path) -> Sequence[str]:
-    """Stages that were finished before the process died, for `irdiff diff` of a broken case."""
+    """Lists stages that ended before the process died, for `irdiff diff` of a broken case."""
     return [stage for stage in _begun(folder) if (folder / stage).exists()]
 
 
 def _begun(folder: Path) -> Sequence[str]:
-    """The stages that a child has begun."""
     try:
         return (folder / protocol.STAGES).read_text().split()
     except FileNotFoundError:
@@ -113,13 +110,13 @@ def _begun(folder: Path) -> Sequence[str]:
 
 
 def _failure_of(ended: EndedChild, result: Result | None, folder: Path, config: Config) -> Failure:
-    said = diagnosis.of_file(folder / protocol.ERRORS)
-    stderr = said.excerpt
+    printed = diagnosis.of_file(folder / protocol.ERRORS)
+    stderr = printed.excerpt
     stage = result["stage"] if result else next(reversed(_begun(folder)), str(Stage.TTIR))
     if ended.timed_out:
         kind, message = FailureKind.TIMEOUT, f"no result after {config.limits.timeout_s:g} s"
     elif result is not None:
-        kind, message = FailureKind(result["outcome"]), said.explained(result["message"])
+        kind, message = FailureKind(result["outcome"]), printed.explained(result["message"])
         if result.get("unsupported") or any(text in message + stderr for text in _UNKNOWN_ARCHITECTURE):
             kind = FailureKind.UNSUPPORTED
         elif "bad_alloc" in message or "Cannot allocate memory" in message:
@@ -128,7 +125,7 @@ def _failure_of(ended: EndedChild, result: Result | None, folder: Path, config: 
         # of the compiler that says nothing: it is not kept
         kind, message = FailureKind.MEMORY, "the worker process died (killed by the system, out of memory?)"
     else:
-        kind, message = FailureKind.CRASH, said.explained(_ending(ended))
+        kind, message = FailureKind.CRASH, printed.explained(_ending(ended))
         if any(text in stderr for text in _UNKNOWN_ARCHITECTURE):
             kind = FailureKind.UNSUPPORTED
         elif any(text in stderr for text in ("bad_alloc", "out of memory", "Cannot allocate memory")):

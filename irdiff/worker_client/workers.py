@@ -1,4 +1,4 @@
-"""The client of a worker: requests out, replies in, one process per toolchain and generation."""
+"""The client of a worker: sends requests and reads replies, with one process per toolchain and generation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from irdiff.resolve.corpus import ExtraPackages
 
 _CLOSE_S = 30
-"""A worker that ends its hosts takes two seconds and their reaping; a killed one's processor time is lost."""
+"""A worker takes two seconds to end its hosts, and some more to reap them. If it is killed, their processor
+time is lost.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,7 @@ class Worker:
         self.addresses_fixed: bool = greeting["addresses_fixed"]
         threading.Thread(target=self._read_replies, daemon=True).start()
 
-    def request(self, row: Mapping[str, Any]) -> EndedChild:
+    def request(self, request_words: Mapping[str, Any]) -> EndedChild:
         """Sends one request and waits until its child has ended."""
         future: Future[EndedChild] = Future()
         with self._lock:
@@ -87,7 +89,7 @@ class Worker:
             self._pending[number] = future
             assert self._process.stdin is not None
             try:
-                self._process.stdin.write(json.dumps({**row, "id": number}).encode() + b"\n")
+                self._process.stdin.write(json.dumps({**request_words, "id": number}).encode() + b"\n")
                 self._process.stdin.flush()
             except (BrokenPipeError, ValueError):
                 self._pending.pop(number, None)
@@ -127,22 +129,22 @@ class Worker:
 
 
 def _words(extra: ExtraPackages | None) -> list[str]:
-    """Nothing where torch is not needed, else the packages, of which there may be none."""
+    """Returns nothing if torch is not needed, else the packages, of which there may be none."""
     if extra is None:
         return []
     packages = extra.packages
-    row = packages and {
+    described = packages and {
         "site": str(packages.site),
         "imports": packages.imports,
         "kernels": packages.kernels,
         "torch_compile": packages.torch_compile,
         "target": asdict(extra.target),
     }
-    return [json.dumps(row)]
+    return [json.dumps(described)]
 
 
 class Workers:
-    """The processes that one comparison needs in addition to its own, started when they are first needed."""
+    """The worker processes of one comparison, started when they are first needed."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -154,7 +156,9 @@ class Workers:
     def get(
         self, toolchain: Toolchain, extra: ExtraPackages | None = None, *, randomized: bool = False
     ) -> Worker:
-        """The worker of a toolchain, with what workloads need in addition. A dead one is replaced."""
+        """Returns the worker of a toolchain, with the packages that workloads need. A dead one is
+        replaced.
+        """
         place = ("torch", "") if extra else ("", "")
         if extra and extra.packages:
             place = (str(extra.packages.site), extra.target.name)
@@ -171,7 +175,7 @@ class Workers:
         return starting.result()
 
     def addresses_fixed(self) -> bool:
-        """Whether address randomization could be turned off in every deterministic worker."""
+        """Whether address randomization is off in every deterministic worker."""
         return all(
             starting.result().addresses_fixed
             for (*_, randomized), starting in self._workers.items()

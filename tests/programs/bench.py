@@ -56,7 +56,7 @@ for case in cases:
     key = workload, case["target"]["name"]  # a JIT function remembers its first target
     if key not in modules:
         modules[key] = workloads.load(os.environ["IRDIFF_CORPUS"], workload)
-    for suffix, captured in intercept.launches_of(modules[key].LAUNCHES[label], case["target"], False).rows:
+    for suffix, captured in intercept.launches_of(modules[key].LAUNCHES[label], case["target"], False).captures:
         if case["id"] == f"{workload}:{label}{suffix}":
             try:
                 intercept.real_compile(captured.src, target=captured.target, options=captured.options)

@@ -1,1 +1,1 @@
-"""Runs workloads and programs where no GPU is, and notes what they launch."""
+"""Runs workloads and programs without a GPU, and captures what they launch."""

@@ -1,4 +1,6 @@
-"""Triton's benchmarks where there is no GPU: what they measure runs once, and the time is made up."""
+"""Replaces Triton's benchmark functions if there is no GPU: the measured function runs once, and the time is
+made up.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The kernel that `triton.compile` returns while launches are captured: launching it records what the
-driver would be given.
+"""The kernel that `triton.compile` returns during capture. Launching it records the driver's arguments.
 
-Every way to a launch ends here: `kernel[grid](…)` of a JIT function, one that an earlier launch or `warmup`
-has returned, and one that `triton.compile` gave. Arguments are taken as the C launchers of Triton's drivers
-take them (`backends/*/driver.py`, releases 3.2 to 3.9), so what raises there raises here.
+Every launch ends here: `kernel[grid](…)` of a JIT function, a kernel that an earlier launch or `warmup`
+returned, and one from `triton.compile`. Arguments are converted as in the C launchers of Triton's drivers
+(`backends/*/driver.py`, releases 3.2 to 3.9), so the same values raise errors.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from . import noted
 
 _LARGEST_GRID = (1 << 31) - 1
 _BITS = {"i1": 8, "u1": 8}
-"""C types that launchers read Triton's types into where the width is another."""
+"""C types that launchers read Triton's types into, where their width differs."""
 
 
 class CapturedKernel:
-    """Has what programs ask of a `CompiledKernel`. Figures of the machine code are made up, and said to
-    be.
+    """Has the attributes of a `CompiledKernel` that programs use. Figures of the machine code are made up,
+    with a caveat.
     """
 
     def __init__(self, reached, record):
@@ -41,7 +40,7 @@ class CapturedKernel:
     kernel = property(lambda self: _made_up("kernel", b""))
 
     def _init_handles(self):
-        """As of a kernel that is loaded already."""
+        """Does nothing, as for a kernel that is loaded already."""
 
     def launch_metadata(self, grid, stream, *args):
         import triton.compiler.compiler as compiler
@@ -74,26 +73,26 @@ class CapturedKernel:
 
         return runner
 
-    def _launch(self, *given):
-        *dimensions, stream, function, packed, metadata, enter_hook, exit_hook = given[:9]
+    def _launch(self, *driver_arguments):
+        *dimensions, stream, function, packed, metadata, enter_hook, exit_hook = driver_arguments[:9]
         grid = [_dimension(number) for number in dimensions]
         launched = function.kernel if isinstance(function, _Handle) else self
         unseen = list(_unseen(launched, function, packed))
-        bound = _bound(self.src, given[9:])
+        bound = _bound(self.src, driver_arguments[9:])
         signature = {str(name): kind for name, kind in self.src.signature.items()}
         for name, value in bound.items():
             _check(name, signature.get(name), value)
         if enter_hook is not None:
             enter_hook(metadata)
         if launched is not self:
-            bound = _bound(launched.src, given[9:])
+            bound = _bound(launched.src, driver_arguments[9:])
         self._record(launched, bound, grid, stream, unseen)
         if exit_hook is not None:
             exit_hook(metadata)
 
 
 def _unseen(launched, function, packed):
-    """What irdiff cannot read of a launch of the kernel `launched`: as of `intercept.Captured`."""
+    """Yields the parts of a launch that irdiff cannot read, as for `intercept.Captured.unseen`."""
     if not isinstance(function, _Handle):
         yield f"the program launches {type(function).__name__} as the handle of a kernel"
     if not isinstance(packed, _Handle) or packed.kernel is not launched:
@@ -103,14 +102,14 @@ def _unseen(launched, function, packed):
 
 
 class _Handle:
-    """Stands for what the driver knows a kernel by, and for what its launcher is told about it."""
+    """Replaces the driver's handle of a kernel, and the packed metadata for its launcher."""
 
     def __init__(self, kernel):
         self.kernel = kernel
 
 
 def _launchers():
-    """[(module's names, name there, class, its attributes)] of the launchers of Triton's drivers."""
+    """Returns [(module's names, name there, class, its attributes)] of the launchers of Triton's drivers."""
     backends = getattr(sys.modules.get("triton.backends"), "backends", {})
     drivers = [getattr(backend, "driver", object) for backend in backends.values()]
     modules = [getattr(vars(driver).get("__init__"), "__globals__", {}) for driver in drivers]
@@ -123,7 +122,7 @@ def _launchers():
 
 
 _LAUNCHERS = _launchers()
-"""As Triton has them, before anybody's program runs."""
+"""The launchers before any program runs."""
 
 
 def _are_launchers_own():
@@ -134,7 +133,7 @@ def _are_launchers_own():
 
 
 class _Asm(dict):
-    """Texts by stage. A test that is recorded gets those of this side's compiler."""
+    """Texts by stage. A recorded test gets the texts of this side's compiler."""
 
     def __init__(self, reached):
         super().__init__()
@@ -164,7 +163,7 @@ class _Asm(dict):
 
 
 class _Metadata(types.SimpleNamespace):
-    """Options by name; what only the compiled code has is made up."""
+    """Options by name. Values that only compiled code has are made up."""
 
     def __init__(self, options):
         super().__init__(**{name: value for name, value in options.items() if isinstance(name, str)})
@@ -192,7 +191,7 @@ def _exit_hook():
 
 
 def _hook(name):
-    """Since 3.5 hooks are knobs; before, attributes of the class of compiled kernels."""
+    """Since 3.5 hooks are knobs; before, they are attributes of the class of compiled kernels."""
     import triton
 
     owner = getattr(getattr(triton, "knobs", None), "runtime", None)
@@ -201,7 +200,7 @@ def _hook(name):
 
 
 def _dimension(number):
-    """As C's `int` takes it. Raises TypeError for a float, and OverflowError."""
+    """Converts as C's `int` does. Raises TypeError for a float, and OverflowError."""
     number = operator.index(number)
     if not -_LARGEST_GRID <= number <= _LARGEST_GRID:
         raise OverflowError("signed integer is greater than maximum")
@@ -209,8 +208,8 @@ def _dimension(number):
 
 
 def _bound(src, args):
-    """Arguments by name: of all parameters, or of those that are no constants (before 3.3, and by hand).
-    Those of a kernel that is given as IR go by their numbers.
+    """Maps arguments by name: all parameters, or only those that are no constants (before 3.3, and in direct
+    calls). Arguments of a kernel in IR form go by their numbers.
     """
     function = getattr(src, "fn", None)
     names = list(src.signature) if function is None else list(function.arg_names)
@@ -223,7 +222,7 @@ def _bound(src, args):
 
 
 def _check(name, kind, value):
-    """Raises what a launcher raises for a value that is not of the type that the kernel was compiled for."""
+    """Raises what a launcher raises for a value of another type than the kernel was compiled for."""
     if isinstance(kind, (tuple, list)):
         for number, item in enumerate(kind):
             _check(f"{name}.{number}", item, value[number])

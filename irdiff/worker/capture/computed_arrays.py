@@ -1,6 +1,5 @@
-"""Arrays of numpy with what a kernel would have computed: reading a value of one is noted.
-
-Imported where numpy is there.
+"""Numpy arrays that stand for results of kernels: reading one of their values is noted. Imported only if
+numpy is there.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ from . import noted
 
 
 def of(array):
-    """The same array, and whatever is calculated of it, with values that are noted as they are read.
-
-    Integers are zeros: a test may take them as indices.
+    """Wraps an array so that reads of its values, and of values computed from them, are noted. Integers
+    become zeros, because a test may use them as indices.
     """
     if not isinstance(array, numpy.ndarray):
         return array

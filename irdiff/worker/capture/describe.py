@@ -1,4 +1,4 @@
-"""A captured launch as JSON, field by field `irdiff.model.Launch`."""
+"""Describes a captured launch as JSON, with the fields of `irdiff.model.Launch`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .. import corpus_api, texts
 from ..texts import sha256, text_of
 
 _MAX_NUMBER = 1e40
-"""The largest number that a run may hold; others, infinities and NaN are written as text."""
+"""The largest number in a run. Larger ones, infinities and NaN are written as text."""
 TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
 def is_temporary_file(value):
-    """Whether a string names, as a whole, a file that is neither the repository's nor Triton's: it lies in
-    another place each time, and may be gone later.
+    """Whether the whole string is the path of a file outside of the repository and of Triton. Such a file has
+    another path each time, and may be deleted later.
     """
     if not isinstance(value, str) or not os.path.isabs(value) or not os.path.isfile(value):
         return False
@@ -32,7 +32,6 @@ def kernel_name(captured):
 
 
 def describe(captured, launch_id, label, target, entry):
-    """The launch as JSON: `irdiff.model.Launch`, field by field."""
     return {
         **_facts_of(captured),
         "id": launch_id,
@@ -58,7 +57,9 @@ def _facts_of(captured):
 
 
 def of_captured(captured):
-    """What a recording says of a launch: the part of `describe` that is the same wherever it is launched."""
+    """Returns the part of `describe` that does not depend on where the launch is replayed. A recording holds
+    it.
+    """
     if captured.function is None:  # it is given as a file of IR, which is gone when the test has ended
         name = os.path.basename(captured.src.path)
         own = {**_described_file(captured.src), "source_path": name, "sources": [name]}
@@ -71,8 +72,8 @@ def _described_file(src):
     nothing: dict = {"arguments": [], "constexprs": {}, "attributes": {}, "grid": None}
     path = str(src.path)
     digest = sha256(src.text)
-    known = {"kernel": src.name, "source_digest": digest, "source_path": path, "sources": [path]}
-    return {**nothing, **known, "signature": src.signature}
+    kernel_facts = {"kernel": src.name, "source_digest": digest, "source_path": path, "sources": [path]}
+    return {**nothing, **kernel_facts, "signature": src.signature}
 
 
 def _described(captured):
@@ -85,7 +86,9 @@ def _described(captured):
         "source_digest": sha256(texts.text_of_source(captured.function)),
         "source_path": _relative(path),
         "source_line": code.co_firstlineno + _lines_above_def(captured.function),
-        "sources": sorted(map(_relative, captured.made.sources if captured.made else [path])),
+        "sources": sorted(
+            map(_relative, captured.frontend_input.sources if captured.frontend_input else [path])
+        ),
         "arguments": _arguments(captured, constexprs),
         "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
         "constexprs": constexprs,
@@ -96,13 +99,13 @@ def _described(captured):
 
 
 def _lines_above_def(function):
-    """Those of decorators; 0 where this Triton does not keep the source's lines."""
+    """Counts the lines of decorators; 0 if this Triton does not keep the source's lines."""
     lines = getattr(function, "raw_src", None) or ()
     return next((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
 
 
 def tensors(values):
-    """Those among the arguments of a launch, those below tuples and descriptors too."""
+    """Yields the tensors among the arguments of a launch, including those inside tuples and descriptors."""
     for value in values:
         if isinstance(value, (tuple, list)):
             yield from tensors(value)
@@ -113,7 +116,9 @@ def tensors(values):
 
 
 def shape_of_first(values):
-    """What a launch is called next to its kernel, so that one in between moves no other: `fp16-512x4096`."""
+    """Names a launch by its first tensor, `fp16-512x4096`, so that a new launch in between renames no
+    other.
+    """
     first = next(tensors(values), None)
     if first is None:
         return "scalars"
@@ -123,14 +128,16 @@ def shape_of_first(values):
 
 
 def numbered(names):
-    """With `#1`, `#2`, … where several are the same."""
+    """Adds `#1`, `#2`, … to names that occur several times."""
     all_of = Counter(names)
     next_of = {name: itertools.count(1) for name in all_of}
     return [f"{name}#{next(next_of[name])}" if all_of[name] > 1 else name for name in names]
 
 
 def specialization_of(captured):
-    """SHA-256 of the kernel's own text and specialization: what tells launches of one entry apart."""
+    """Returns the SHA-256 of the kernel's own text and specialization, which tells launches of one entry
+    apart.
+    """
     src = captured.src
     parts = [
         type(src).__name__,
@@ -145,27 +152,29 @@ def specialization_of(captured):
 
 
 def _arguments(captured, constexprs):
-    rows = []
+    arguments = []
     storages: dict = {}
     for name, value in captured.bound.items():
-        row = dict.fromkeys(("value", "dtype", "shape", "strides", "storage_offset", "alias", "fill"))
-        row.update(name=name, block_shape=None, type=text_of(captured.src.signature.get(name, "constexpr")))
+        argument = dict.fromkeys(("value", "dtype", "shape", "strides", "storage_offset", "alias", "fill"))
+        argument.update(
+            name=name, block_shape=None, type=text_of(captured.src.signature.get(name, "constexpr"))
+        )
         tensor = value
         if hasattr(value, "block_shape") and hasattr(value, "base"):
-            row.update(kind="descriptor", block_shape=list(value.block_shape))
+            argument.update(kind="descriptor", block_shape=list(value.block_shape))
             tensor = value.base
         elif hasattr(value, "data_ptr"):
-            row["kind"] = "tensor"
-        elif name in constexprs and row["type"] == "constexpr":
-            row.update(kind="constexpr", value=_json_value(value))
+            argument["kind"] = "tensor"
+        elif name in constexprs and argument["type"] == "constexpr":
+            argument.update(kind="constexpr", value=_json_value(value))
         else:
-            row.update(kind="none" if value is None else "scalar", value=_json_value(value))
-        if tensor is not value or row["kind"] == "tensor":
-            row.update(_tensor_row(tensor, storages))
-            if row["kind"] == "descriptor":
-                row.update(shape=[int(n) for n in value.shape], strides=[int(n) for n in value.strides])
-        rows.append(row)
-    return rows
+            argument.update(kind="none" if value is None else "scalar", value=_json_value(value))
+        if tensor is not value or argument["kind"] == "tensor":
+            argument.update(_tensor_row(tensor, storages))
+            if argument["kind"] == "descriptor":
+                argument.update(shape=[int(n) for n in value.shape], strides=[int(n) for n in value.strides])
+        arguments.append(argument)
+    return arguments
 
 
 def _tensor_row(tensor, storages):
@@ -194,7 +203,7 @@ def _options(captured):
 
 
 def name_of(src, key):
-    """Constants and attributes are keyed by name (3.2) or by a path of indices (3.3 and later)."""
+    """Constants and attributes are keyed by name in 3.2, and by a path of indices since 3.3."""
     if isinstance(key, tuple):
         names = list(src.fn.arg_names)
         return ".".join([names[key[0]], *map(str, key[1:])])

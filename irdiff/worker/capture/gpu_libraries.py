@@ -1,6 +1,5 @@
-"""Libraries of a GPU's maker that tests call for what they compare a kernel's results with.
-
-Without a GPU they compute nothing, as kernels compute nothing.
+"""Replaces libraries of a GPU vendor that tests use to compute expected results. Without a GPU they compute
+nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ _CUBLAS = "triton._C.libtriton.nvidia"
 
 
 class _Silent:
-    """Stands for a handle of cuBLASLt: a result stays as it was."""
+    """Replaces a handle of cuBLASLt: results stay as they were."""
 
     def __init__(self, *_):
         pass
@@ -23,7 +22,7 @@ class _Silent:
 
 
 def silence():
-    """Works from now on, in this process."""
+    """Replaces the libraries in this process."""
     cublas = getattr(sys.modules.get(_CUBLAS), "cublas", None)
     if cublas is not None:
         cublas.CublasLt = _Silent

@@ -1,14 +1,14 @@
-"""torch.compile: the kernels that Inductor writes, where there is no GPU, and where there is one.
+"""torch.compile: captures the kernels that Inductor writes, with and without a GPU.
 
-Without a GPU Inductor's CPU backend for Triton makes them from tensors on the CPU; its questions about the
-device get the target's answers; a kernel that would be launched is handed to Triton's frontend once for each
-config that Inductor would try. Seen with torch 2.7, 2.9 and 2.13. Not made: templates of max-autotune,
-which need measurements.
+Without a GPU, Inductor's CPU backend for Triton generates them from tensors on the CPU. Its questions about
+the device are answered with the target's properties, and a kernel that would be launched goes through
+Triton's frontend once for each config that Inductor would try. Tested with torch 2.7, 2.9 and 2.13. Templates
+of max-autotune are not generated, because they need measurements.
 
-On a GPU Inductor works as ever, with none of its settings changed. It compiles its kernels by itself, often
-in other processes, so the frontend of this one does not see them: they are recorded where they are launched,
-by `CachingAutotuner.run`, which knows the chosen config once it has run. Seen with torch 2.11; kernels that
-generated C++ launches (AOTInductor, `cpp_wrapper`) do not come by here.
+On a GPU, Inductor works as usual, with its settings unchanged. It often compiles kernels in other processes,
+where the frontend of this process does not see them. So they are recorded at the launch, in
+`CachingAutotuner.run`, which knows the chosen config afterwards. Tested with torch 2.11. Kernels that
+generated C++ launches (AOTInductor, `cpp_wrapper`) are not recorded.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from .torch_cuda import properties_of
 
 
 def install(target, missed=None):
-    """From now on, in this process; Inductor is imported when something compiled is first called.
+    """Works from now on, in this process. Inductor is imported when something compiled is first called.
 
-    missed: takes the name of a kernel that cannot be recorded, and why, where launches are recorded.
+    missed: called with the name of a kernel that cannot be recorded, and the reason, if launches are
+    recorded.
     """
     try:
         import torch
@@ -81,15 +82,15 @@ def _prepare(target, missed):
     # only graphs on a GPU get sums outside of matrix products and of convolutions, and online softmax
     decomposition.is_gpu = post_grad.is_gpu = lambda device: True
     post_grad.prepare_softmax_extra_check = lambda match: settings.online_softmax
-    known = {
+    facts = {
         **properties_of(target),
         "type": "hip" if target["backend"] == "hip" else "cuda",
         "index": 0,
         "cc": target["arch"],
         "max_threads_per_block": 1024,
     }
-    asked = hints.DeviceProperties._fields  # more in each release of torch
-    properties = hints.DeviceProperties(**{name: known[name] for name in asked if name in known})
+    field_names = hints.DeviceProperties._fields  # more in each release of torch
+    properties = hints.DeviceProperties(**{name: facts[name] for name in field_names if name in facts})
     hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
     triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
     triton_heuristics.CachingAutotuner.run = functools.partialmethod(_run, missed)
@@ -105,8 +106,8 @@ def _prepare(target, missed):
 
 
 def _without_gpu(make_patterns):
-    """Makes Inductor's patterns for the CPU, where its tensors lie; before torch 2.13 it makes them for a GPU
-    that `torch.cuda` has, and builds of torch for CUDA then call the driver.
+    """Has Inductor build its patterns for the CPU, where its tensors lie. Before torch 2.13 it builds them
+    for a GPU if `torch.cuda` has one, and builds of torch for CUDA then call the driver.
     """
     import torch
 
@@ -130,8 +131,8 @@ def _noting(begin):
 
 
 def _computed(compile_graph):
-    """Has torch's own operators compute what a compiled graph gives: its kernels compute nothing, and what is
-    launched next may depend on values.
+    """Has torch's own operators compute the results of a compiled graph. Its kernels compute nothing, but
+    later launches may depend on values.
     """
 
     @functools.wraps(compile_graph)
@@ -152,21 +153,27 @@ def _computed(compile_graph):
 
 
 def _is_number(is_unspecialized):
-    """Inductor passes CPU tensors without dimensions by value: of those that are on the GPU here, only what
-    Dynamo made of Python's floats.
+    """Inductor passes CPU tensors without dimensions by value. Here tensors that belong on the GPU lie on the
+    CPU too, so only those that Dynamo made from Python floats are passed by value.
     """
     import torch
 
     @functools.wraps(is_unspecialized)
     def answer(graph, name):
-        given = graph.graph_inputs.get(name)
-        return is_unspecialized(graph, name) and given is not None and given.get_dtype() == torch.float64
+        graph_input = graph.graph_inputs.get(name)
+        return (
+            is_unspecialized(graph, name)
+            and graph_input is not None
+            and graph_input.get_dtype() == torch.float64
+        )
 
     return answer
 
 
 def _load(key, path, set_sys_modules=True):
-    """Loads a written module under a name that its text alone decides: its folder is a new one every time."""
+    """Loads a generated module under a name that depends on its text alone, because its folder is a new one
+    each time.
+    """
     with open(path, encoding="utf-8") as file:
         source = file.read()
     name = f"inductor/{key}.py"
@@ -181,17 +188,19 @@ def _load(key, path, set_sys_modules=True):
 
 
 def _run(tuner, missed, *args, stream=None, benchmark_run=False, **kwargs):
-    """Runs in place of CachingAutotuner.run: every config goes through the frontend, with the types and
-    constants of Inductor's own signature.
+    """Replaces CachingAutotuner.run: every config goes through the frontend, with the types and constants of
+    Inductor's signature.
     """
     from torch._inductor.runtime.triton_heuristics import GridExpr
 
     more = tuner.inductor_meta.get("extra_launcher_args", ())  # the grid of a kernel that a user wrote
     own = args[: len(args) - len(more)]
-    given = dict(zip((row.name for row in tuner.fn.params if not row.is_constexpr), own))
+    runtime_arguments = dict(
+        zip((parameter.name for parameter in tuner.fn.params if not parameter.is_constexpr), own)
+    )
     sources = _sources(tuner.fn.__name__)
     for config in tuner.configs:
-        values = {**tuner.triton_meta["constants"], **config.kwargs, **given}
+        values = {**tuner.triton_meta["constants"], **config.kwargs, **runtime_arguments}
         bound = {name: values[name] for name in tuner.fn.arg_names if name in values}
         grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(
             {**values, **dict(zip(more, args[len(own) :]))}
@@ -209,7 +218,7 @@ def _run(tuner, missed, *args, stream=None, benchmark_run=False, **kwargs):
 
 
 def why_not_recorded(tuner):
-    """Why a launch that passes the same values would not be the same; None where it would."""
+    """Says why a recorded launch with the same values would differ from this one; None if it would not."""
     wide = [name for name, kind in tuner.triton_meta.get("signature", {}).items() if kind == "fp64"]
     if not wide:
         return None
@@ -219,33 +228,33 @@ def why_not_recorded(tuner):
 
 
 def _sources(name):
-    """The files of the kernel that a user wrote and Inductor copied under a name with a number, and of what
-    it calls; all of them count as compiled.
+    """Lists the files of a user's kernel that Inductor copied under a numbered name, and of the functions
+    that it calls. All of them count as compiled.
     """
     from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
 
     kernels = map(jit_function, kernel_side_table.id_to_kernel.values())
     pending = [kernel for kernel in kernels if kernel.fn.__name__ == re.sub(r"_\d+$", "", name)]
-    found: dict = {}
+    files: dict = {}
     while pending:
         function = pending.pop().fn
-        if function not in found:
-            found[function] = function.__code__.co_filename
+        if function not in files:
+            files[function] = function.__code__.co_filename
             noted.note(function.__code__)
             used = (function.__globals__.get(word) for word in function.__code__.co_names)
             pending += [value for value in used if isinstance(value, triton.runtime.jit.JITFunction)]
-    return set(found.values())
+    return set(files.values())
 
 
 def _compile(tuner, config):
-    """As Inductor compiles it ahead of time."""
+    """Compiles as Inductor does ahead of time."""
     words = inspect.signature(tuner._precompile_config).parameters
     tuner._precompile_config(*(config, False)[: len(words)])
 
 
 def _outside_of_modes(wrap, prepare):
-    """Runs what is compiled without the mode that moves tensors to the CPU, which Dynamo would trace, and
-    prepares Inductor before: a library that compiles as it is imported may never run what it compiled.
+    """Calls compiled functions without the mode that moves tensors to the CPU, because Dynamo would trace it.
+    Prepares Inductor at the first call only: a library that compiles on import may never call the result.
     """
     from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
 
@@ -277,7 +286,7 @@ _MODULE = "torch._inductor.runtime.triton_heuristics"
 
 
 def record_on_gpu(recorder):
-    """From now on, in this process; nothing of torch is imported before the program does."""
+    """Works from now on, in this process. Imports nothing of torch before the program does."""
     if _MODULE in sys.modules:
         _wrap(sys.modules[_MODULE], recorder)
     else:
@@ -285,7 +294,7 @@ def record_on_gpu(recorder):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds one module as it would be found without us, and wraps its class once it is loaded."""
+    """Finds one module as without irdiff, and wraps its class once it is loaded."""
 
     def __init__(self, recorder):
         self.recorder = recorder
@@ -316,7 +325,7 @@ def _wrap(module, recorder):
         return
     run = tuner_class.run
     functions: dict = {}
-    """{tuner's file: its JIT function, where another process compiled it}"""
+    """{tuner's file: its JIT function, if another process compiled it}"""
 
     @functools.wraps(run)
     def run_and_record(tuner, *args, benchmark_run=False, **kwargs):
@@ -338,7 +347,9 @@ def _wrap(module, recorder):
 
 
 def _function(tuner, functions):
-    """Its JIT function. One that another process compiled comes back without its Python function."""
+    """Returns the tuner's JIT function. If another process compiled it, it lacks its Python function, which
+    is loaded from the file.
+    """
     if tuner.fn.fn is not None:
         return tuner.fn
     if tuner.filename not in functions:
@@ -348,14 +359,14 @@ def _function(tuner, functions):
 
 
 def _launch(module, tuner, function, args, kwargs):
-    """(arguments and options by name, grid) of the launch that just was."""
+    """Returns (arguments and options by name, grid) of the launch that has just ended."""
     (launcher,) = tuner.launchers
     config = launcher.config
-    given = {**dict(zip(inspect.signature(launcher).parameters, args)), **kwargs}
-    given.pop("stream", None)
+    passed = {**dict(zip(inspect.signature(launcher).parameters, args)), **kwargs}
+    passed.pop("stream", None)
     constants = {**tuner.triton_meta.get("constants", {}), **config.kwargs}
-    values = {**given, **constants}
-    grid = given.get("grid")  # before torch 2.7 it was an argument
+    values = {**passed, **constants}
+    grid = passed.get("grid")  # before torch 2.7 it was an argument
     if grid is None:
         grid = module.GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
     words = {name: values[name] for name in function.arg_names if name in values}

@@ -1,13 +1,13 @@
-"""Launches of a workload, captured without a GPU where Triton passes them to the driver.
+"""Captures the launches of a workload without a GPU, at the point where Triton passes them to the driver.
 
-A stub driver answers `get_current_target()` with the target. `triton.compiler.compile`, which is called
-with everything that a launch has specialized, runs the frontend alone (`frontend.run`) and returns a kernel
-that records its launches (`captured_kernel`). All that is above, down to the driver, is this side's own
-Triton. So signature, constexprs, attributes, options and IR are exactly what this side would compile, and
-grid and arguments what it would launch, in every release from 3.2 on.
+A stub driver answers `get_current_target()` with the target. `triton.compiler.compile`, which gets everything
+that a launch specializes, runs the frontend alone (`frontend.run`) and returns a kernel that records its
+launches (`captured_kernel`). Everything above that is this side's own Triton. So signature, constexprs,
+attributes, options and IR are exactly what this side would compile, and grid and arguments are what it would
+launch, in every release from 3.2 on.
 
-`JITFunction.run` is wrapped to see the options that a call names, and what only compiles. An autotuner
-measures nothing: each of its configs is launched.
+`JITFunction.run` is wrapped to see the options that a call names, and compilations without a launch.
+Autotuners measure nothing: each of their configs is launched.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from .stub_driver import NoKernel
 
 _CACHE = "the program changes Triton's cache of compiled kernels"
 _paused: list = []
-"""Holds something while launches do not count."""
+"""Not empty while launches do not count."""
 _open: list = []
-"""The interceptions that are open, the last of which takes launches."""
+"""The open interceptions; the last one takes launches."""
 _running: list = []
-"""The JIT functions that are being called, in any thread."""
+"""The JIT functions that any thread is calling."""
 
 
 class _Calls(threading.local):
-    """What this thread is calling, the innermost last."""
+    """The calls of this thread, the innermost last."""
 
     def __init__(self):
         self.frames: list = []
         self.tuning: list = []
-        """Lines of `launching` of each autotuner."""
+        """The `launching` lines of each autotuner."""
 
 
 _calls = _Calls()
@@ -58,13 +58,13 @@ _calls = _Calls()
 class _Frame:
     """A call of a JIT function."""
 
-    def __init__(self, function, given, stops=False, unseen=()):
-        self.function, self.given = function, given
+    def __init__(self, function, call_options, stops=False, unseen=()):
+        self.function, self.call_options = function, call_options
         """The options that the call names."""
         self.stops = stops
-        """Whether it ends where the compiler is reached."""
+        """Whether it ends when the compiler is reached."""
         self.unseen = unseen
-        """As of `Captured`."""
+        """As for `Captured.unseen`."""
 
 
 @contextlib.contextmanager
@@ -81,17 +81,17 @@ def _calling(*frame):
 
 
 class Reached(BaseException):
-    """The compiler was reached; carries what it was given. Not an Exception, so that a workload's own
-    `except Exception` cannot swallow it where it is raised.
+    """Raised when the compiler is reached; carries the compiler's arguments. It is no Exception, so that
+    `except Exception` in a workload cannot catch it.
     """
 
-    def __init__(self, src, target, options, made=None, error=None):
+    def __init__(self, src, target, options, frontend_input=None, error=None):
         super().__init__()
         self.src, self.target, self.options = src, target, options
-        self.made = made
-        """The `frontend.Input`; None where the frontend was not run."""
+        self.frontend_input = frontend_input
+        """The `frontend.Input`; None if the frontend was not run."""
         self.error = error
-        """What the frontend raised."""
+        """The frontend's exception."""
 
     @functools.cached_property
     def specialization(self):
@@ -99,37 +99,37 @@ class Reached(BaseException):
 
     @property
     def function(self):
-        """None for a kernel that is given as IR."""
+        """None for a kernel in IR form."""
         return getattr(self.src, "fn", None)
 
 
 class Captured:
-    """One launch: the JIT function, what it was called with, and what the frontend made of it."""
+    """One launch: the JIT function, its arguments, and the frontend's result."""
 
-    def __init__(self, function, bound, given, grid, reached, tuner=(), stream=0):
+    def __init__(self, function, bound, call_options, grid, reached, tuner=(), stream=0):
         self.function, self.bound, self.grid = function, bound, grid
-        self.given = given
+        self.call_options = call_options
         """The options that the call names."""
         self.tuner = tuner
-        """The autotuner that launches it, as lines of `launching`."""
+        """The `launching` lines of the autotuner that launches it."""
         self.queue = _queue(stream, grid is not None)
         self.allocator = staged_compile.scratch_allocator()
         self.arguments = launching.seen(self)
-        """As they were at the launch."""
+        """The arguments as they were at the launch."""
         self.unseen = ()
-        """What of the launch irdiff cannot read, as words; a launch that has it is never equal."""
+        """Descriptions of what irdiff cannot read of the launch. Such a launch is never equal to another."""
         self.text, self.places = "", []
         """What is launched, over all calls of the entry that are this launch, and their places among the
         calls of the entry.
         """
         self.reached = reached
         self.src, self.target, self.options = reached.src, reached.target, reached.options
-        self.made, self.error = reached.made, reached.error
+        self.frontend_input, self.error = reached.frontend_input, reached.error
 
     @property
     def digest(self):
-        """The input digest, or None where the launch has none."""
-        digest = self.made.digest if self.made is not None else None
+        """The input digest, or None if the launch has none."""
+        digest = self.frontend_input.digest if self.frontend_input is not None else None
         return sha256(f"{digest} with an allocator") if digest and self.allocator else digest
 
 
@@ -154,7 +154,7 @@ def evaluate_grid(grid, bound):
 
 @contextlib.contextmanager
 def paused():
-    """While open, launches do not count, and launch nothing either."""
+    """While open, launches do not count, and launch nothing."""
     _paused.append(True)
     try:
         yield
@@ -166,9 +166,9 @@ def paused():
 def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, direct=True):
     """While open, every launch for `target` is appended to `sink` and no stage runs.
 
-    configs: how many of an autotuner's configs are launched; None: all. with_frontend: whether the IR is
-    made. left_out: takes {kernel: how many of its configs were not launched}. direct: whether launches count
-    of kernels that somebody hands to `triton.compile` without `JITFunction.run`.
+    configs: how many of an autotuner's configs are launched; None means all. with_frontend: whether the
+    frontend produces the IR. left_out: receives {kernel: how many of its configs were not launched}. direct:
+    whether launches count if the kernel went to `triton.compile` without `JITFunction.run`.
     """
     stub_driver.answer_as(target)
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
@@ -193,7 +193,7 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, d
 
 
 class _Interception:
-    """What takes the place of Triton's own functions."""
+    """Holds the replacements of Triton's functions."""
 
     def __init__(self, sink, original_run, configs, with_frontend, left_out, direct):
         self.sink, self.original_run = sink, original_run
@@ -208,10 +208,10 @@ class _Interception:
         target = target or stub_driver.driver.active.get_current_target()
         if isinstance(src, str):
             return self._compile_file(src, target, options)
-        made = error = None
+        frontend_input = error = None
         if self.with_frontend:
             try:
-                made = frontend.run(src, target, options)
+                frontend_input = frontend.run(src, target, options)
             except Exception as raised:
                 if hasattr(self.sink, "failed"):  # a test may expect it
                     self.sink.failed(raised)
@@ -219,7 +219,7 @@ class _Interception:
                 error = raised
         else:  # which says what it compiles
             noted.note(src.fn.fn.__code__)
-        reached = Reached(src, target, options, made, error)
+        reached = Reached(src, target, options, frontend_input, error)
         frame = _calls.frames[-1] if _calls.frames else None
         if frame is not None and frame.stops:
             raise reached
@@ -246,29 +246,29 @@ class _Interception:
         unseen = self._without_kernels(function)
         kwargs.update(_options_of_the_side())
         bound = bind(function, args, kwargs)
-        given = {name: value for name, value in kwargs.items() if name not in bound}
-        with _calling(function, given, False, unseen):
+        call_options = {name: value for name, value in kwargs.items() if name not in bound}
+        with _calling(function, call_options, False, unseen):
             kernel = self.original_run(function, *args, grid=grid, warmup=warmup, **kwargs)
         self.left[id(function)] = _kernels_kept_by(function)
         if warmup and kernel is not None:  # it compiles, and launches nothing
-            self.take(_kernel_of(kernel).reached, bound, {**given, "warmup": True}, None)
+            self.take(_kernel_of(kernel).reached, bound, {**call_options, "warmup": True}, None)
         return kernel
 
     def _without_kernels(self, function):
-        """Empties its caches: each launch is traced in the state of its own moment. Returns what the program
-        has put there, as words of `Captured.unseen`.
+        """Empties the function's caches, so that each launch is traced in the state of its own moment.
+        Returns what the program put there, as for `Captured.unseen`.
         """
         if id(function) not in self.functions:
             self._begin(function)
-        known = set(map(id, self.left.get(id(function), ())))
-        is_own = all(id(kernel) in known for kernel in _kernels_kept_by(function))
+        kept_ids = set(map(id, self.left.get(id(function), ())))
+        is_own = all(id(kernel) in kept_ids for kernel in _kernels_kept_by(function))
         for kernels in _caches(function):
             kernels.clear()
         return () if is_own else (_CACHE,)
 
-    def take(self, reached, bound, given, grid, stream=0, unseen=()):
+    def take(self, reached, bound, call_options, grid, stream=0, unseen=()):
         tuner = _calls.tuning[-1] if _calls.tuning else ()
-        captured = Captured(reached.function, bound, given, grid, reached, tuner, stream)
+        captured = Captured(reached.function, bound, call_options, grid, reached, tuner, stream)
         captured.unseen = tuple(unseen)
         for words in unseen:
             noted.caveat(f"{words}: such a launch is not compared")
@@ -279,14 +279,14 @@ class _Interception:
             launching.launched(captured)
 
     def take_compiled(self, function, bound, grid, compile_now, sources):
-        """Captures the launch of a kernel that `compile_now` hands to the compiler."""
+        """Captures the launch of a kernel that `compile_now` passes to the compiler."""
         noted.has_launched = True
         try:
             with _calling(function, {}, True):
                 compile_now()
         except Reached as reached:
-            if reached.made is not None:
-                reached.made.sources = sorted({*reached.made.sources, *sources})
+            if reached.frontend_input is not None:
+                reached.frontend_input.sources = sorted({*reached.frontend_input.sources, *sources})
             storages.launched()
             self.sink.append(Captured(function, bound, {}, evaluate_grid(grid, bound), reached))
 
@@ -294,12 +294,12 @@ class _Interception:
         if _paused:
             return NoKernel()
         tuner.nargs = dict(zip(tuner.arg_names, args))
-        known = pinned_configs(tuner, kwargs)
-        chosen = known[: self.configs]
-        if self.left_out is not None and len(known) > len(chosen):
+        all_configs = pinned_configs(tuner, kwargs)
+        chosen = all_configs[: self.configs]
+        if self.left_out is not None and len(all_configs) > len(chosen):
             name = jit_function(tuner).fn.__name__
-            self.left_out[name] = max(self.left_out.get(name, 0), len(known) - len(chosen))
-        lines = list(launching.tuner_lines(tuner, known))
+            self.left_out[name] = max(self.left_out.get(name, 0), len(all_configs) - len(chosen))
+        lines = list(launching.tuner_lines(tuner, all_configs))
         kernel = None
         for config in chosen:
             kernel = self._launch_config(tuner, config, lines, args, kwargs)
@@ -307,7 +307,7 @@ class _Interception:
         return kernel
 
     def _launch_config(self, tuner, config, lines, args, kwargs):
-        """As an autotuner launches the config that it chose."""
+        """Launches one config as an autotuner launches the config that it chose."""
         options = config.all_kwargs()
         if twice := sorted(options.keys() & kwargs.keys()):
             raise ValueError(f"Conflicting meta-parameters: {', '.join(twice)}")  # as Triton's own does
@@ -322,7 +322,7 @@ class _Interception:
             _calls.tuning.pop()
 
     def _begin(self, function):
-        """Another target binds arguments otherwise."""
+        """For another target, arguments are bound in another way."""
         self.functions[id(function)] = function
         target = stub_driver.driver.active.get_current_target()
         kept = _caches_of_devices(function)
@@ -330,8 +330,8 @@ class _Interception:
             kept.clear()
 
     def forget_kernels(self):
-        """Another entry begins with none, whatever was launched before it. What binds the arguments of a
-        function stays: it is the same for all entries of one target.
+        """Removes compiled kernels before the next entry. The functions that bind arguments stay, because
+        they are the same for all entries of one target.
         """
         for function in self.functions.values():
             for kernels in _caches(function):
@@ -339,17 +339,21 @@ class _Interception:
 
 
 def _options_of_the_side():
-    """{option: value} that a user gives every launch of this side, as far as the backend has the option."""
-    given = settings.of_every_launch()
-    if not given:
+    """Returns {option: value} that a user sets for every launch of this side, as far as the backend has the
+    option.
+    """
+    side_options = settings.of_every_launch()
+    if not side_options:
         return {}
     backend = triton.compiler.compiler.make_backend(stub_driver.driver.active.get_current_target())
-    known = defaults.options_of(type(backend))
-    return {name: value for name, value in given.items() if name in known}
+    backend_options = defaults.options_of(type(backend))
+    return {name: value for name, value in side_options.items() if name in backend_options}
 
 
 def _queue(stream, is_launched):
-    """{what: number} of where a launch is put: its device, its stream, what it does not wait for."""
+    """Returns {fact: number} about the place of a launch: its device, its stream, and launches that it does
+    not wait for.
+    """
     current = stub_driver.current
     beside = current.clocks.launched(stream) if is_launched else {}
     unordered = {f"may run beside launches of stream {other}": count for other, count in beside.items()}
@@ -358,7 +362,9 @@ def _queue(stream, is_launched):
 
 
 def _caches(function):
-    """[{key: kernel}] of a JIT function, one for each device; since 3.3 beside what binds its arguments."""
+    """Returns [{key: kernel}] of a JIT function, one for each device. Since 3.3 they lie next to the function
+    that binds arguments.
+    """
     return [kept[0] if isinstance(kept, tuple) else kept for kept in _caches_of_devices(function).values()]
 
 
@@ -371,25 +377,25 @@ def _kernels_kept_by(function):
 
 
 def _launch(kernel, bound, grid, stream, unseen):
-    """Records a launch at the driver; `unseen` as of `Captured`."""
+    """Records a launch at the driver; `unseen` as for `Captured`."""
     if _paused or not _open:
         return
     reached = kernel.reached
     frame = _calls.frames[-1] if _calls.frames else None
-    given = {}
+    call_options = {}
     if frame is not None and frame.function is reached.function:
-        given, unseen = frame.given, (*unseen, *frame.unseen)
-    _open[-1].take(reached, bound, given, grid, stream, unseen)
+        call_options, unseen = frame.call_options, (*unseen, *frame.unseen)
+    _open[-1].take(reached, bound, call_options, grid, stream, unseen)
 
 
 def _kernel_of(kernel):
-    """The kernel that asynchronous compilation promises, once it is there."""
+    """Returns the kernel that asynchronous compilation promises, once it is there."""
     return kernel if isinstance(kernel, CapturedKernel) else kernel.result()
 
 
 def compiled_directly(function, bound, grid, compile_now, sources):
-    """Captures the launch of a kernel that `compile_now` hands to `triton.compile`, and that was made from
-    `sources`. False where nobody takes such launches.
+    """Captures the launch of a kernel that `compile_now` passes to `triton.compile`, and that comes from
+    `sources`. Returns False if no interception takes such launches.
     """
     if not _open or not _open[-1].direct:
         return False
@@ -400,7 +406,9 @@ def compiled_directly(function, bound, grid, compile_now, sources):
 
 @contextlib.contextmanager
 def _torch_to_ask():
-    """3.3 to 3.7 import torch for AMD targets, only to ask `isinstance(x, torch.Tensor)`."""
+    """Provides a stub of torch: for AMD targets, 3.3 to 3.7 import it only for `isinstance(x,
+    torch.Tensor)`.
+    """
     if "torch" in sys.modules:
         yield
         return
@@ -415,7 +423,7 @@ def _torch_to_ask():
 
 
 def pinned_configs(tuner, kwargs):
-    """The configs an autotuner would try, without measuring any of them."""
+    """Returns the configs that an autotuner would try, without measuring any of them."""
     try:
         return list(tuner.prune_configs(kwargs)) or tuner.configs
     except Exception as error:  # a pruning function may want a real device
@@ -426,19 +434,19 @@ def pinned_configs(tuner, kwargs):
 
 
 class Launches:
-    """What one entry of LAUNCHES launches."""
+    """The launches of one entry of LAUNCHES."""
 
-    def __init__(self, rows, ended=None, left_out=()):
-        self.rows = rows
+    def __init__(self, captures, ended=None, left_out=()):
+        self.captures = captures
         """[(suffix of the label, Captured)]: each specialization, and each IR of it, once."""
         self.ended = ended
-        """What ended a program before its end."""
+        """The error that ended a program early."""
         self.left_out = dict(left_out)
-        """{kernel: how many of its autotuner's configs were left out, because somebody asked for that}"""
+        """{kernel: how many of its autotuner's configs were left out on request}"""
 
 
 def launches_of(entry, target, with_frontend, configs=None):
-    """The `Launches` of one entry. configs: the most configs of an autotuner that count; None: all."""
+    """configs: the most configs of an autotuner that count; None means all."""
     if isinstance(entry, corpus_api.FileEntry):
         return Launches([("", _file_of(entry, stub_driver.gpu_of(target)))])
     if isinstance(entry, corpus_api.RecordedEntry):
@@ -449,12 +457,12 @@ def launches_of(entry, target, with_frontend, configs=None):
     left_out: dict = {}
     ended = None
     own = entry.facts["configs"]
-    asked_for_fewer = configs is not None and (own is None or configs < own)
-    at_most = configs if asked_for_fewer else own
+    is_limited_by_user = configs is not None and (own is None or configs < own)
+    at_most = configs if is_limited_by_user else own
     is_program = entry.function is run_program.run
     torch_storages.set_default_device("cpu" if is_program else "cuda")
     storages.begin_entry(tensors((*entry.args, *entry.kwargs.values())))
-    with intercepted(target, sink, at_most, with_frontend, left_out if asked_for_fewer else None):
+    with intercepted(target, sink, at_most, with_frontend, left_out if is_limited_by_user else None):
         try:
             entry()
         except run_program.EndedEarly as error:
@@ -469,27 +477,33 @@ def launches_of(entry, target, with_frontend, configs=None):
         return Launches([("", kept[0])], left_out=left_out)
     names = [kernel_name(captured) for captured in kept]
     if is_program:
-        names = [f"{name}-{shape_of_first(row.bound.values())}" for name, row in zip(names, kept)]
-    return Launches([(f"/{name}", row) for name, row in zip(numbered(names), kept)], ended, left_out)
+        names = [f"{name}-{shape_of_first(captured.bound.values())}" for name, captured in zip(names, kept)]
+    return Launches(
+        [(f"/{name}", captured) for name, captured in zip(numbered(names), kept)], ended, left_out
+    )
 
 
 def _file_of(entry, gpu):
-    """A kernel that is given as IR."""
+    """Captures a kernel in IR form."""
     src = staged_compile.FileSource(entry.path, gpu)
-    made = frontend.run(src, gpu, entry.options)
-    made.module = None
-    return Captured(None, {}, {}, None, Reached(src, gpu, entry.options, made))
+    frontend_input = frontend.run(src, gpu, entry.options)
+    frontend_input.module = None
+    return Captured(None, {}, {}, None, Reached(src, gpu, entry.options, frontend_input))
 
 
 def _kept(sink):
-    """Each specialization, and each IR of it, once, with what all of its calls launch."""
+    """Returns each specialization, and each IR of it, once, with the text of all of its calls."""
     calls = launching.Calls()
     kept: dict = {}
     for place, captured in enumerate(sink, 1):
-        made = captured.made
-        key = [captured.reached.specialization, captured.digest, made.ir_digest if made else None]
-        if made and captured.digest is None:  # what sets it apart may have no digest
-            key += [(name, settings.identity(value)) for name, value in made.settings.changed]
+        frontend_input = captured.frontend_input
+        key = [
+            captured.reached.specialization,
+            captured.digest,
+            frontend_input.ir_digest if frontend_input else None,
+        ]
+        if frontend_input and captured.digest is None:  # what sets it apart may have no digest
+            key += [(name, settings.identity(value)) for name, value in frontend_input.settings.changed]
         first, places, texts = kept.setdefault(tuple(key), (captured, [], []))
         first.unseen = tuple(dict.fromkeys((*first.unseen, *captured.unseen)))
         places.append(place)
@@ -500,9 +514,10 @@ def _kept(sink):
 
 
 def _without_memory(value, fakes):
-    """A tensor of torch as a fake one: a workload may launch more than memory holds at once.
+    """Replaces a tensor of torch by a fake one, because a workload may launch more than memory holds at once.
+    Other values stay.
 
-    fakes: {origin: its fake storage}, which is filled. Any other value stays.
+    fakes: {origin: its fake storage}, which is filled.
     """
     if not hasattr(value, "untyped_storage"):
         return value

@@ -1,8 +1,8 @@
-"""The `launch` stage: everything that Triton passes to the driver, as text with one line for each fact.
+"""The `launch` stage: everything that Triton passes to the driver, as a text with one line for each fact.
 
-Arguments are read when the kernel is launched (`seen`), and named when the entry has ended (`Calls`): only
-then is it known how many storages of each kind it made. The text says what the program gives, in words that
-every release of Triton has in common. What a release makes of it is in its IR.
+Arguments are read at the launch (`seen`), and named when the entry has ended (`Calls`), because only then the
+number of storages of each kind is known. The text has what the program gives, in words that all releases of
+Triton share. What a release makes of it is in its IR.
 """
 
 from __future__ import annotations
@@ -20,23 +20,22 @@ from . import noted
 from .describe import TRITON_ROOT, is_temporary_file, kernel_name
 
 _ALIGNED_BYTES = 16
-"""What Triton specializes a pointer on."""
+"""The alignment that Triton specializes pointers on."""
 
 
 class TensorArgument(NamedTuple):
-    """A tensor argument as it was when the kernel was launched."""
+    """A tensor argument as it was at the launch."""
 
     facts: str
     origin: storages.StorageOrigin
     state: str
     held: Sequence = ()
-    """[(index, `storages.Place`)] of the addresses that it holds."""
+    """[(index, `storages.Place`)] of the addresses that the tensor holds."""
 
 
 def seen(captured):
-    """[(name, text or `TensorArgument`)] of the arguments that a launch passes, at this moment.
-
-    Arguments go by their numbers, since a kernel may name them differently.
+    """Returns [(name, text or `TensorArgument`)] of the arguments that a launch passes, at this moment.
+    Arguments go by their numbers, because the sides may name them differently.
     """
     constants = _constants(captured.function)
     passed = (value for name, value in captured.bound.items() if name not in constants)
@@ -44,7 +43,7 @@ def seen(captured):
 
 
 def launched(captured):
-    """Notes that the kernel may have written to the storages that it was given."""
+    """Notes that the kernel may have written to the storages of its arguments."""
     for _, value in captured.arguments:
         if isinstance(value, TensorArgument):
             value.origin.state = ""
@@ -86,7 +85,7 @@ def _tensor(tensor):
 
 
 class Calls:
-    """The calls of one entry of LAUNCHES, described one after another."""
+    """Describes the calls of one entry of LAUNCHES, one after another."""
 
     def __init__(self):
         self._here: dict = {}
@@ -98,14 +97,14 @@ class Calls:
         self._key: tuple = ()
 
     def lines(self, captured, key):
-        """The facts of the next call; `key` is the same for calls of one specialization."""
+        """Returns the facts of the next call. `key` is the same for calls of one specialization."""
         tensors = {value.origin for _, value in captured.arguments if isinstance(value, TensorArgument)}
         ranks = {origin: n for n, origin in enumerate(sorted(tensors, key=lambda origin: origin.order))}
         self._here, self._key = {}, key
         self._counts[key] = self._counts.get(key, 0) + 1
         lines = [f"grid: {_json(captured.grid)}"]
         lines += [f"{name}: {number}" for name, number in captured.queue.items() if number]
-        lines += [f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items())]
+        lines += [f"option {name}: {_value(value)}" for name, value in sorted(captured.call_options.items())]
         for name, value in captured.arguments:
             words = (
                 value if isinstance(value, str) else self._tensor(kernel_name(captured), name, value, ranks)
@@ -139,14 +138,13 @@ class Calls:
 
 
 def _constants(function):
-    """Names of a kernel's constants: no launch passes them, and what they do is in the IR."""
+    """Returns the names of a kernel's constants. A launch does not pass them; their effect is in the IR."""
     return {parameter.name for parameter in getattr(function, "params", ()) if parameter.is_constexpr}
 
 
 def tuner_lines(tuner, configs):
-    """What an autotuner chooses from, and what it does to arguments while it measures.
-
-    Arguments go by their numbers, since a kernel may name them differently; constants go by their names.
+    """Yields the configs of an autotuner, and what it does to arguments while it measures. Arguments go by
+    their numbers, because the sides may name them differently; constants go by their names.
     """
     for config in configs:
         words = (f"{name} {_value(value)}" for name, value in config.all_kwargs().items())
@@ -160,7 +158,7 @@ def tuner_lines(tuner, configs):
 
 
 def measuring_lines(tuner, arguments):
-    """What an autotuner's own hooks do to arguments around each measurement; `arguments` by name."""
+    """Yields what an autotuner's own hooks do to arguments around each measurement; `arguments` by name."""
     numbers = dict(zip(_names(tuner), itertools.count(1)))
     tensors = {
         name: storages.place_of(getattr(value, "base", value)).origin
@@ -190,13 +188,13 @@ def _numbers(tuner, arguments):
 
 
 def _names(tuner):
-    """Names of the arguments that are no constants, in order."""
+    """Lists the names of the arguments that are no constants, in order."""
     constants = _constants(jit_function(tuner))
     return [name for name in tuner.arg_names if name not in constants]
 
 
 def text(calls):
-    """The text of one case from the lines of each of its calls, in order; equal calls are said once."""
+    """Joins the lines of all calls of one case, in order. Equal consecutive calls are written once."""
     counted: list = []
     for lines in calls:
         if counted and counted[-1][1] == lines:
@@ -211,18 +209,19 @@ def text(calls):
 
 
 _DEFAULT = ", its default"
-"""Behind a field of a descriptor: where the other side's descriptors lack the field it is not compared
-(`launch_texts`)."""
+"""Follows a field of a descriptor that has its default value. If the other side's descriptors lack the field,
+it is not compared (`launch_texts`).
+"""
 
 
 def _fields(descriptor):
-    """Every field of a tensor descriptor but its tensor."""
+    """Yields every field of a tensor descriptor except its tensor."""
     yield "block shape", f"descriptor of {_json(list(map(int, descriptor.block_shape)))}"
     yield "shape", _json(list(map(int, descriptor.shape)))
     yield "strides", _json(list(map(int, descriptor.strides)))
-    known = {"base", "shape", "strides", "block_shape"}
+    common_fields = {"base", "shape", "strides", "block_shape"}
     for field in dataclasses.fields(descriptor) if dataclasses.is_dataclass(descriptor) else ():
-        if field.name not in known:
+        if field.name not in common_fields:
             value = getattr(descriptor, field.name)
             yield f"field {field.name}", _value(value) + (_DEFAULT if value == field.default else "")
 

@@ -1,7 +1,7 @@
-"""What ran, what was opened and what stayed unseen while a workload was captured, for readers of a report.
+"""Notes which functions ran, which files were opened and what stayed unseen during the capture of a workload.
 
-Functions are known by their file, below the folder of a repository or corpus, and their first line, that of
-their first decorator. Files, and functions, of other folders are not listed.
+A function is identified by its file, relative to the folder of the repository or corpus, and by the line of
+its first decorator or its `def`. Files and functions of other folders are not listed.
 """
 
 from __future__ import annotations
@@ -25,40 +25,42 @@ from ..loaded import WORKER, is_standard
 from ..record import pytest_assertions
 
 _codes: dict = {}
-"""{id: code}, kept so that an id stays its own."""
+"""{id: code}; keeps the code alive, so that its id is not reused."""
 _below = None
-"""The folder whose files are noted; None while nobody asks."""
+"""The folder whose files are noted; None while files are not noted."""
 _root = ""
-"""The same folder, still known when nobody asks any more."""
+"""The same folder, which stays set afterwards."""
 _opened: set = set()
 _missing: set = set()
-"""Without a suffix: where modules below the folder were looked for, and none was found."""
+"""Paths without a suffix below the folder where a module was looked for and not found."""
 _stages: "int | None" = None
-"""Where what stages open is listed: a descriptor; None while none runs."""
+"""A descriptor of the file that lists what stages open; None while no stage runs."""
 _seen_by_stages: set = set()
 _TRITON = os.path.join(os.path.dirname(os.path.abspath(triton.__file__)), "")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _IMPORT = "<frozen importlib"
 _caveats: dict = {}
-"""{(path, line, what): None}; without a place the path is empty and the line 0."""
+"""{(path, line, words): is_compared}; without a place the path is empty and the line 0."""
 has_launched = False
 """Whether a kernel was launched, and so not run."""
 listener: typing.Any = None
-"""Is told each caveat, where a test is recorded: its own lines have no relative paths."""
+"""Called with each caveat while a test is recorded: lines of a test have no relative paths."""
 compiled_text: typing.Any = None
-"""Gives what this side's compiler makes of a launch at a stage, where a test is recorded and asks for it."""
+"""Returns the text of a stage from this side's compiler, while a test is recorded that reads it."""
 _NOT_NOTED = (
     (importlib.machinery.SourceFileLoader, "exec_module"),  # `workloads` loads the corpus with one of its own
     (triton.runtime.jit.JITFunction, "__init__"),
 )
-"""Other packages are imported, and a kernel's source is read, by nine in ten calls, none to the corpus."""
+"""Imports of other packages and reads of a kernel's source are nine in ten calls, and none goes to the
+corpus.
+"""
 _PYTHON = re.compile(r"(^|[/\s])python[\d.]*(\s|$)")
 _INDUCTOR = os.path.join("torch", "_inductor", "")
 
 
 @contextlib.contextmanager
 def calls():
-    """While open, calls in this process are noted, in all of its threads, but for those of `_NOT_NOTED`."""
+    """While open, calls in all threads of this process are noted, except those of `_NOT_NOTED`."""
     sys.setprofile(_on_call)
     threading.setprofile(_on_call)
     try:
@@ -74,7 +76,9 @@ def calls():
 
 @contextlib.contextmanager
 def paused():
-    """While open, the calls of this thread are not noted: the frontend makes many, and not to the corpus."""
+    """While open, calls of this thread are not noted: the frontend makes many, and none goes to the
+    corpus.
+    """
     before = sys.getprofile()
     sys.setprofile(None)
     try:
@@ -84,18 +88,20 @@ def paused():
 
 
 def note(code):
-    """Counts a function as called: the frontend compiled it."""
+    """Counts a function as called, because the frontend compiled it."""
     _codes[id(code)] = code
 
 
 def called():
-    """`mykernels/rope.py:12` of each function."""
+    """Lists the functions as `mykernels/rope.py:12`."""
     places = ((_relative(code.co_filename), code.co_firstlineno) for code in _codes.values())
     return sorted({f"{path}:{line}" for path, line in places if path})
 
 
 def _relative(path):
-    """Below the repository; empty elsewhere. pytest gives the modules of tests absolute paths."""
+    """Returns the path below the repository; empty elsewhere. pytest gives modules of tests absolute
+    paths.
+    """
     if _root and path.startswith(_root):
         return path[len(_root) :]
     return "" if os.path.isabs(path) or path.startswith("<") else path
@@ -107,7 +113,7 @@ def _on_call(frame, event, argument):
 
 
 def watch_files():
-    """Makes this process, and those forked from it, able to note files. There is no way back."""
+    """Makes this process, and those forked from it, able to note files. It cannot be undone."""
     sys.addaudithook(_on_event)
     start = _posixsubprocess.fork_exec
 
@@ -120,7 +126,7 @@ def watch_files():
 
 
 def begin_files(folder):
-    """From now on files below the folder are noted; nothing is where it is None."""
+    """Notes files below the folder from now on, or nothing if it is None."""
     global _below, _root
     _below = os.path.join(folder, "") if folder else None
     _root = _below or ""
@@ -129,7 +135,7 @@ def begin_files(folder):
 
 
 def end_files():
-    """What was opened, relative to the folder. Notes nothing more."""
+    """Stops noting files. Returns those that were opened, relative to the folder."""
     global _below
     folder, _below = _below, None
     if folder is None:
@@ -141,12 +147,12 @@ def end_files():
 
 
 def missing():
-    """What was opened, or imported, below the folder and was not there: `src/pkg/generated`."""
+    """Lists what was opened or imported below the folder and was not there: `src/pkg/generated`."""
     return sorted(_missing)
 
 
 class _LastFinder:
-    """Is asked for the modules that no other finder has."""
+    """Notes the modules that no other finder has."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -157,8 +163,9 @@ class _LastFinder:
 
 
 def begin_stages(folder):
-    """From now on a file `opened` of the folder lists what is opened outside of the toolchain, a line of JSON
-    each: ["r", path] what is read and was not written before, ["w", path] what of these is written later.
+    """Lists what is opened outside of the toolchain from now on, in the file `opened` of the folder, one line
+    of JSON each: ["r", path] for what is read and was not written before, ["w", path] for such a path that is
+    written later.
     """
     global _stages
     _stages = os.open(os.path.join(folder, protocol.OPENED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -198,36 +205,36 @@ def _list(kind, path):
         os.write(_stages, json.dumps([kind, path]).encode() + b"\n")
 
 
-def caveat(what, *, is_compared=True):
+def caveat(words, *, is_compared=True):
     """Notes what only a GPU can answer, or what irdiff cannot see, with the running line of the repository.
-    What is launched and not compared belongs into a report's first sentence.
+    `is_compared=False`: the launch was not compared, which a report says in its first sentence.
 
-    Inductor's own questions belong to no line.
+    Questions that Inductor asks belong to no line.
     """
     if listener is not None:
-        listener(what)
+        listener(words)
         return
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
         if path := _relative(frame.f_code.co_filename):
-            add_caveat(what, path, frame.f_lineno, is_compared=is_compared)
+            add_caveat(words, path, frame.f_lineno, is_compared=is_compared)
             return
         frame = frame.f_back
 
 
-def value_read(what="reads a value after a launch: no kernel computed it, a GPU may give another"):
-    """A program reads what a kernel would have computed; in an assertion that decides nothing else."""
+def value_read(words="reads a value after a launch: no kernel computed it, a GPU may give another"):
+    """Notes that a program reads a kernel's result, unless only an assertion reads it."""
     if has_launched and not is_checked():
-        caveat(what)
+        caveat(words)
 
 
 def is_checked():
-    """Whether an assertion of a test that is recorded asks."""
+    """Whether an assertion of a recorded test asks."""
     return listener is not None and pytest_assertions.in_one()
 
 
-def add_caveat(what, path="", line=0, *, is_compared=True):
-    _caveats[path, line, what] = is_compared
+def add_caveat(words, path="", line=0, *, is_compared=True):
+    _caveats[path, line, words] = is_compared
 
 
 def caveats(*, is_compared=True):

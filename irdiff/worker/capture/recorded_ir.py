@@ -1,10 +1,10 @@
-"""Launches that are kept as the IR that the frontend made of them, and compiled from it.
+"""Launches that are kept as the frontend's IR, and compiled from it.
 
-A recorded launch is two files: `NAME.mlir`, the module as libtriton prints it with its locations, and
-`NAME.json` with all else that the stages are given, and what a catalog says of the launch. `triton.compile`
-takes it as it takes a kernel, so all of its stages run. Options are pickled: the interpreter that wrote them
-reads them. Of a launch that is given as a file of IR, that file is kept in place of `NAME.mlir`, under its
-own suffix. A temporary file that an option names is kept as `NAME.OPTION.SUFFIX`.
+A recorded launch is two files: `NAME.mlir` is the module as libtriton prints it with its locations, and
+`NAME.json` has everything else that the stages need, and the launch's entry of a catalog. `triton.compile`
+takes it like a kernel, so all of its stages run. Options are pickled: the interpreter that wrote them reads
+them. For a launch in IR form, that file is kept in place of `NAME.mlir`, under its own suffix. A temporary
+file that an option names is kept as `NAME.OPTION.SUFFIX`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,21 @@ from .describe import TRITON_ROOT, is_temporary_file
 
 
 class Unrecordable(Exception):
-    """The stages are given something that has no form on disk."""
+    """An input of the stages has no form on disk."""
 
 
 class RecordedSource(tc.ASTSource):  # of any other source `triton.compile` skips the first stage
-    """What `triton.compile` asks of a kernel, from a recording."""
+    """Has the attributes of a kernel's source that `triton.compile` uses, read from a recording."""
 
-    def __init__(self, path, row):
-        self.path, self.name, self.ext, self.ir_digest = path, row["name"], row["ext"], row["ir_digest"]
-        if row["language"]:
-            self.language = triton.backends.compiler.Language[row["language"]]
+    def __init__(self, path, recording):
+        self.path, self.name, self.ext, self.ir_digest = (
+            path,
+            recording["name"],
+            recording["ext"],
+            recording["ir_digest"],
+        )
+        if recording["language"]:
+            self.language = triton.backends.compiler.Language[recording["language"]]
         self.signature: dict = {}
         self.constants: dict = {}
         self.attrs: dict = {}
@@ -43,10 +48,12 @@ class RecordedSource(tc.ASTSource):  # of any other source `triton.compile` skip
     def hash(self):
         return "irdiff"
 
-    def make_ir(self, *given):
-        """The module, in the context that comes last. Raises RuntimeError where it is another when read."""
-        module = ir.parse_mlir_module(self.path, given[-1])
-        module.context = given[-1]
+    def make_ir(self, *arguments):
+        """Returns the module, in the context that is the last argument. Raises RuntimeError if the module
+        that is read differs from the recorded one.
+        """
+        module = ir.parse_mlir_module(self.path, arguments[-1])
+        module.context = arguments[-1]
         _check(module, self.ir_digest)
         return module
 
@@ -55,33 +62,33 @@ class RecordedSource(tc.ASTSource):  # of any other source `triton.compile` skip
 
 
 class RecordedLaunch:
-    """Stands for an `intercept.Captured`."""
+    """Replaces an `intercept.Captured`."""
 
     def __init__(self, path, gpu):
         with open(path, encoding="utf-8") as file:
-            row = json.load(file)
+            recording = json.load(file)
         stem = path[: -len(".json")]
-        if row["is_file"]:
+        if recording["is_file"]:
             self.src = staged_compile.FileSource(
-                f"{stem}.{row['ext']}", gpu, functools.partial(_check, ir_digest=row["ir_digest"])
+                f"{stem}.{recording['ext']}", gpu, functools.partial(_check, ir_digest=recording["ir_digest"])
             )
         else:
-            self.src = RecordedSource(stem + ".mlir", row)
-        self.target, self.options = gpu, pickle.loads(base64.b64decode(row["options"]))
-        self.options.update((name, f"{stem}{suffix}") for name, suffix in row.get("files", {}).items())
-        self.described, self.digest = row["described"], row["digest"]
-        self.made = self.error = self.function = self.grid = self.allocator = None
+            self.src = RecordedSource(stem + ".mlir", recording)
+        self.target, self.options = gpu, pickle.loads(base64.b64decode(recording["options"]))
+        self.options.update((name, f"{stem}{suffix}") for name, suffix in recording.get("files", {}).items())
+        self.described, self.digest = recording["described"], recording["digest"]
+        self.frontend_input = self.error = self.function = self.grid = self.allocator = None
         self.text, self.places = "", ()  # what is launched is compared test by test
 
 
-class _Made(BaseException):
+class _StageDone(BaseException):
     def __init__(self, artifact):
         super().__init__()
         self.artifact = artifact
 
 
 class _Until(staged_compile.Watcher):
-    """Stops behind a stage."""
+    """Stops after a stage."""
 
     def __init__(self, name):
         self.name = name
@@ -90,16 +97,15 @@ class _Until(staged_compile.Watcher):
         def run(module, metadata):
             artifact = stage(module, metadata)
             if name == self.name:
-                raise _Made(artifact)
+                raise _StageDone(artifact)
             return artifact
 
         return run
 
 
 def artifact_of(path, gpu, stage):
-    """What the compiler makes of a recorded launch at a stage, text or bytes; None where it has none.
-
-    Raises RuntimeError where the compiler fails.
+    """Returns the compiler's text or bytes of a recorded launch at a stage; None if it has none. Raises
+    RuntimeError if the compiler fails.
     """
     with tempfile.NamedTemporaryFile() as result:
         pid = os.fork()  # what a compiler leaves behind in its process is no setting of the test
@@ -117,8 +123,8 @@ def _compile_in_child(path, gpu, stage, result):
     try:
         launch = RecordedLaunch(path, gpu)
         staged_compile.compile_launch(launch.src, gpu, launch.options, _Until(stage))
-    except _Made as made:
-        artifact = made.artifact if isinstance(made.artifact, bytes) else str(made.artifact)
+    except _StageDone as done:
+        artifact = done.artifact if isinstance(done.artifact, bytes) else str(done.artifact)
     except Exception as error:
         kind, artifact = "raised", f"{type(error).__name__}: {error}"
     with open(result, "wb") as file:
@@ -127,8 +133,8 @@ def _compile_in_child(path, gpu, stage, result):
 
 
 def digest_of(captured):
-    """The input digest of a launch. Raises Unrecordable where a recording lacks one of its inputs."""
-    changed = captured.made.settings.changed
+    """Returns the input digest of a launch. Raises Unrecordable if a recording lacks one of its inputs."""
+    changed = captured.frontend_input.settings.changed
     if changed:
         raise Unrecordable(f"sets {changed[0][0]}, which the compiler may read, before a launch")
     if captured.digest is None:
@@ -137,9 +143,8 @@ def digest_of(captured):
 
 
 def texts_of(captured, described):
-    """{suffix: content} of the files of a launch that `digest_of` takes, the last `.json`.
-
-    Raises Unrecordable.
+    """Returns {suffix: content} of the files of a launch that `digest_of` accepts, `.json` last. Raises
+    Unrecordable.
     """
     src = captured.src
     try:
@@ -153,7 +158,7 @@ def texts_of(captured, described):
     }
     language = getattr(src, "language", None)  # since 3.4
     is_file = isinstance(src, staged_compile.FileSource)
-    row = {
+    recording = {
         "name": src.name,
         "ext": src.ext,
         "is_file": is_file,
@@ -161,14 +166,14 @@ def texts_of(captured, described):
         "options": base64.b64encode(options).decode(),
         "files": files,
         "digest": digest_of(captured),
-        "ir_digest": sha256(_without_locations(captured.made.module)),
+        "ir_digest": sha256(_without_locations(captured.frontend_input.module)),
         "described": described,
     }
-    text = _with_locations(captured.made.module)
+    text = _with_locations(captured.frontend_input.module)
     if is_file:  # its folder is gone when the test has ended, and another one each time
         text = text.replace(f'loc("{os.path.dirname(src.path)}{os.sep}', 'loc("')
     kept = {suffix: _read(captured.options[name]) for name, suffix in files.items()}
-    return {f".{src.ext}" if is_file else ".mlir": text, **kept, ".json": json.dumps(row)}
+    return {f".{src.ext}" if is_file else ".mlir": text, **kept, ".json": json.dumps(recording)}
 
 
 def _read(path):
@@ -190,8 +195,8 @@ def _without_locations(module):
 
 
 def _with_locations(module):
-    """Where the toolchain and the repository lie is another place on each side, and locations reach texts
-    that tests look at: so files are named from there on.
+    """Toolchain and repository lie in another place on each side, and locations reach texts that tests read.
+    So files are named relative to these.
     """
     root = os.path.join(os.getcwd(), "")
     return str(module).replace(f'loc("{TRITON_ROOT}', 'loc("<triton>').replace(f'loc("{root}', 'loc("')

@@ -1,5 +1,5 @@
-"""A launch of our own, before any test runs: what Triton makes at a first launch, each test's process then
-has, and need not make again.
+"""Launches a kernel of irdiff before any test runs, so that what Triton builds at a first launch exists in
+each test's process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Sink:
 
 
 def rehearse(target, configs):
-    """Launches a kernel as a test does, and keeps nothing of it."""
+    """Launches a kernel as a test does, and keeps nothing."""
     torch = sys.modules.get("torch")
     if torch is None:
         return

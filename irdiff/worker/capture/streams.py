@@ -1,15 +1,15 @@
-"""Which launches a launch is ordered after, where a program puts launches on several streams.
+"""Tracks which launches a launch is ordered after, if a program uses several streams.
 
-Launches of one stream run in order. Those of two streams run in any order, unless an event or the host
-waits between them. So each stream has a clock: how many launches of each other stream end before its next
-one begins. Work that is no launch of Triton is not seen.
+Launches of one stream run in order. Those of two streams run in any order, unless an event or the host waits
+in between. So each stream has a vector clock: how many launches of each other stream end before its next one
+begins. Work that is no launch of Triton is not seen.
 """
 
 from __future__ import annotations
 
 
 class Clocks:
-    """Streams are known by their numbers."""
+    """Streams are identified by their numbers."""
 
     def __init__(self):
         self._launches: dict = {}
@@ -20,19 +20,21 @@ class Clocks:
         """The same for whatever the host puts on a stream from now on."""
 
     def event(self, stream):
-        """The clock of an event that is recorded on a stream now, for `wait` and `host_waits`."""
+        """Returns the clock of an event that is recorded on a stream now, for `wait` and `host_waits`."""
         return self._merged(self._after.get(stream, {}), {stream: self._launches.get(stream, 0)})
 
     def wait(self, stream, event):
-        """What is put on a stream from now on begins after an event."""
+        """Later work of a stream begins after an event."""
         self._after[stream] = self._merged(self._after.get(stream, {}), event)
 
     def host_waits(self, event=None):
-        """The host goes on after an event, or after all that it has put on streams."""
+        """The host continues after an event, or after all work of all streams."""
         self._host = self._merged(self._host, dict(self._launches) if event is None else event)
 
     def launched(self, stream):
-        """Puts a launch on a stream: {other stream: how many of its launches may still run beside it}."""
+        """Puts a launch on a stream. Returns {other stream: how many of its launches may still run beside
+        it}.
+        """
         clock = self._after[stream] = self._merged(self._after.get(stream, {}), self._host)
         beside = {
             other: count - clock.get(other, 0)

@@ -1,4 +1,4 @@
-"""A Triton driver without a device, which answers for a target; kernels launched on it run nothing."""
+"""A Triton driver without a device, which answers for a target. Kernels launched on it run nothing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class _OfThread(threading.local):
 
 
 class Current:
-    """What a program has made current; streams are numbered, 0 is the default one."""
+    """The current device and stream. Streams are numbered; 0 is the default one."""
 
     def __init__(self):
         self.begin()
 
     def begin(self):
-        """Another entry of a workload begins as in a process of its own."""
+        """Resets the state, as if another entry of a workload began in a process of its own."""
         self._thread = _OfThread()
         self.priorities = [0]
-        """Of each stream, by its number."""
+        """The priority of each stream, by its number."""
         self.clocks = streams.Clocks()
 
     @property
@@ -50,7 +50,7 @@ class Current:
         return len(self.priorities) - 1
 
     def priority_of(self, stream):
-        """0 for a stream that somebody else has made."""
+        """Returns 0 for a stream that something else created."""
         return self.priorities[stream] if 0 <= stream < len(self.priorities) else 0
 
     def host_waits(self):
@@ -62,7 +62,7 @@ current = Current()
 
 
 def answer_as(target):
-    """From now on Triton's driver is a stub that says it has a GPU of this target (as in its TOML)."""
+    """Makes a stub Triton's driver, which reports a GPU of this target (as in its TOML)."""
     driver.set_active(StubDriver(gpu_of(target), target["facts"]))
 
 
@@ -71,7 +71,7 @@ def gpu_of(target):
 
 
 def capability_of(arch):
-    """As CUDA counts it; what torch says of an MI300 for any other."""
+    """Returns CUDA's capability; for any other GPU, torch's answer for an MI300."""
     return divmod(arch, 10) if isinstance(arch, int) else (9, 4)
 
 
@@ -118,7 +118,7 @@ class StubDriver:
         return torch.cuda
 
     def get_benchmarker(self):
-        """What 3.2 asks for when an autotuned kernel is made; nothing is timed here."""
+        """3.2 asks for it when an autotuned kernel is created; nothing is timed here."""
 
         def benchmark(*args, **kwargs):
             raise RuntimeError("irdiff: a measurement was reached; there is no GPU here")
@@ -127,7 +127,7 @@ class StubDriver:
 
 
 class NoKernel:
-    """Stands for a compiled kernel where launches do not count."""
+    """Replaces a compiled kernel while launches do not count."""
 
     def __getitem__(self, grid):
         return lambda *args, **kwargs: None

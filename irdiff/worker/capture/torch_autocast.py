@@ -1,8 +1,8 @@
-"""`torch.autocast("cuda")` for tensors that lie on the CPU: they are cast as the GPU's would be.
+"""`torch.autocast("cuda")` for tensors that lie on the CPU: they are cast as on the GPU.
 
 Torch has an autocast for each device, each with its own list of operators. While an operator runs on tensors
-of the GPU, the CPU's is set as the program has set the GPU's. Operators that one list has and the other has
-not are taken from the GPU's, as torch's own header says what happens to them.
+of the GPU, the CPU's autocast is set as the program has set the GPU's. Operators that only the GPU's list has
+are added to the CPU's; torch's own header says what they cast to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from . import noted, torch_storages
 _HEADER = os.path.join(os.path.dirname(torch.__file__), "include", "ATen", "autocast_mode.h")
 _CPU, _GPU = "AutocastCPU", "AutocastCUDA"
 _libraries: list = []
-"""What is registered lasts as long as they do."""
+"""Registrations last as long as these objects."""
 
 
 def call(function, args, kwargs):
@@ -41,7 +41,7 @@ def call(function, args, kwargs):
 
 @functools.lru_cache(maxsize=None)
 def _take_lists():
-    """From now on the CPU's list of operators is the GPU's, in this process."""
+    """Makes the CPU's list of operators the GPU's, in this process."""
     of_cpu, of_gpu = (set(torch._C._dispatch_get_registrations_for_dispatch_key(key)) for key in (_CPU, _GPU))
     library = torch.library.Library("aten", "IMPL")
     _libraries.append(library)
@@ -58,7 +58,7 @@ def _take_lists():
 
 
 def _casts():
-    """{operator: the function of its arguments that says what its tensors are cast to}, by torch's header."""
+    """Reads {operator: function of its arguments that returns the type to cast to} from torch's header."""
     try:
         with open(_HEADER, encoding="utf-8") as file:
             text = file.read()
@@ -68,7 +68,7 @@ def _casts():
 
 
 def _listed(text, macro):
-    """Operators, as `sum` or `sum.dim_IntList`, of a macro that calls `_` for each."""
+    """Yields the operators, as `sum` or `sum.dim_IntList`, of a macro that calls `_` for each."""
     start = re.search(rf"#define {macro}\(_\)((?:.*\\\n)*.*)", text)
     body = start[1] if start else ""
     yield from re.findall(r'"([\w.]+)"', body)
@@ -99,7 +99,7 @@ def _flat(values):
 
 
 def _to(values, dtype):
-    """With tensors that autocast casts as that type; None: as they are."""
+    """Casts the tensors that autocast would cast; for None they stay as they are."""
     if dtype is None:
         return tuple(values)
     return tuple(

@@ -1,6 +1,6 @@
-"""The answers of `torch.cuda` and `torch.accelerator` where there is no GPU.
+"""Answers of `torch.cuda` and `torch.accelerator` without a GPU.
 
-What the target can answer is answered; what only a GPU knows is made up and noted; what is left raises an
+What the target can answer is answered. What only a GPU knows is made up and noted. Anything else raises an
 error that says so.
 """
 
@@ -40,7 +40,7 @@ def install(torch, target):
 
 
 def properties_of(target):
-    """Those that torch and Inductor have names for."""
+    """Returns the properties that torch and Inductor have names for."""
     facts = target["facts"]
     major, minor = capability_of(target["arch"])
     return {
@@ -54,12 +54,12 @@ def properties_of(target):
 
 
 def _own(answer):
-    """A function for each name: Dynamo tells them apart by what they are."""
+    """Returns a distinct function for each name, because Dynamo tells functions apart by identity."""
     return lambda *args, **kwargs: answer(*args, **kwargs)
 
 
 def made_up(name, answer):
-    """Answers what only a GPU knows, and notes the line that asked."""
+    """Makes up what only a GPU knows, and notes the line that asked."""
 
     def ask(*_, **__):
         noted.caveat(f"asks for {name}: {answer} is made up")
@@ -69,11 +69,11 @@ def made_up(name, answer):
 
 
 class _Properties(types.SimpleNamespace):
-    """Stands for the class of torch's own, whose objects are constants to Dynamo."""
+    """Replaces torch's class, whose objects are constants to Dynamo."""
 
 
 def _facts(cuda, target):
-    """{name in `torch.cuda`: what stands there}, of the target and its memory."""
+    """Returns {name in `torch.cuda`: its replacement} for the target and its memory."""
     shared_bytes = target["facts"].get("shared_memory_bytes", 232448)
     properties = _Properties(
         **properties_of(target),
@@ -122,7 +122,7 @@ def _facts(cuda, target):
 
 
 def _accelerator(torch):
-    """{name in `torch.accelerator`: what stands there}; it is the GPU of `torch.cuda`."""
+    """Returns {name in `torch.accelerator`: its replacement}; it is the GPU of `torch.cuda`."""
     cuda = torch.cuda
     same = (
         "is_available device_count current_stream set_stream synchronize empty_cache memory_stats"
@@ -142,7 +142,7 @@ def _accelerator(torch):
 
 
 def _refuse_the_rest(cuda):
-    """Whatever asks torch for a real GPU says that there is none, by its name."""
+    """Raises an error with the function's name if a program needs a real GPU."""
     original = cuda._lazy_init
 
     def refuse():
@@ -155,7 +155,7 @@ def _refuse_the_rest(cuda):
 
 
 class _Silent:
-    """Takes every call, and answers None."""
+    """Accepts every call, and returns None."""
 
     def __init__(self, *_, **__):
         self.idx = 0
@@ -173,7 +173,7 @@ class _Silent:
 
 
 class _Current(_Silent):
-    """Makes a value of the driver current for a while: a stream or a device."""
+    """Makes a stream or a device current while open."""
 
     name = ""
 
@@ -191,7 +191,7 @@ class _Current(_Silent):
 
 
 class _Stream(_Current):
-    """A stream, known by its number: 0 is the default one, others count from 1 as they are made."""
+    """A stream, identified by its number: 0 is the default one, others count from 1."""
 
     name = "stream"
 
@@ -230,7 +230,7 @@ class _Stream(_Current):
 
 
 class _Event(_Silent):
-    """An event of a stream; before it is recorded nothing waits for it."""
+    """An event of a stream. Before it is recorded, nothing waits for it."""
 
     def __init__(self, *_, **__):
         super().__init__()
@@ -246,7 +246,7 @@ class _Event(_Silent):
         stub_driver.current.clocks.host_waits(self.clock)
 
     def query(self):
-        """A program that goes on after True has waited for the event."""
+        """Returns True: a program that continues has waited for the event."""
         self.synchronize()
         return made_up("the state of an event", True)()
 
@@ -266,7 +266,7 @@ def _number_of(stream):
 
 
 def _index_of(device):
-    """Of a device, by number or as `cuda:1`; that of a tensor is 0."""
+    """Returns the index of a device, given as a number or as `cuda:1`; that of a tensor is 0."""
     if isinstance(device, int):
         return device
     _, _, number = str(device).partition(":")
@@ -294,7 +294,7 @@ _STREAMS = {
 
 
 class _Graph(_Silent):
-    """Launches in it count as they are captured, and once."""
+    """Launches in a graph count once, as they are captured."""
 
     def replay(self):
         noted.caveat("replays a CUDA graph: how often was not compared", is_compared=False)
@@ -322,4 +322,4 @@ _RAW = {
     "_cuda_setDevice": _set_device,
     "_cuda_getDeviceCount": lambda: 1,
 }
-"""In `torch._C`, where generated code and older libraries ask."""
+"""Functions of `torch._C` that generated code and older libraries call."""

@@ -1,7 +1,7 @@
-"""Lets a program that asks torch for a GPU run where there is none: its tensors lie on the CPU.
+"""Lets a program that asks torch for a GPU run without one: its tensors lie on the CPU.
 
-Only what programs ask on their way to a launch: devices in calls, `.cuda()`, and the questions of
-`torch.cuda`. Nothing is computed by kernels, so what a program does with their results is worthless.
+This covers only what programs ask on their way to a launch: devices in calls, `.cuda()`, and the functions of
+`torch.cuda`. Kernels compute nothing, so results of the program are worthless.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _EXPECTED = (
     "dynamo_pgo force disabled",
     "Could not find an active CPU backend",
 )
-"""How torch begins what it warns of, since kernels are recorded and none is run."""
+"""Beginnings of torch's warnings that are expected, because kernels are recorded and not run."""
 
 
 def install(target):
-    """Works from now on, in this process. Without torch there is nothing to do."""
+    """Works from now on, in this process. Does nothing without torch."""
     if importlib.util.find_spec("torch") is None:
         return
     for text in _EXPECTED:

@@ -1,7 +1,7 @@
-"""Operators that a program registers with torch: tensors of the GPU run what it has registered for CUDA.
+"""Operators that a program registers with torch: tensors of the GPU use the kernel registered for CUDA.
 
-They lie on the CPU, so torch would run the kernel for the CPU. A kernel is Python code that torch calls from
-C++, where the redirector is off; so each is called with the redirector on.
+These tensors lie on the CPU, so torch would use the kernel for the CPU. Torch calls the kernel, which is
+Python code, from C++, where the redirector is off; so each kernel is called with the redirector on.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ _OF_TORCH = frozenset("_inductor_test aten c10d inductor prim prims quantized rn
 """Namespaces of torch's own operators."""
 _FOR_EVERY_DEVICE = ("", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 _FOR_A_DEVICE = {"CPU": "CPU", "CUDA": "CPU", "AutogradCPU": "AutogradCPU", "AutogradCUDA": "AutogradCPU"}
-"""{dispatch key: the one that tensors have here}"""
+"""{dispatch key: the key that tensors have here}"""
 _kernels: dict = {}
 """{(namespace, operator): {dispatch key: function}}"""
 
 
 def install(with_redirector):
-    """Works from now on, in this process. with_redirector: makes a function that runs with it on."""
+    """Works from now on, in this process. with_redirector: wraps a function so that it runs with the
+    redirector on.
+    """
     original = torch.library.Library.impl
 
     @functools.wraps(original)
@@ -45,7 +47,7 @@ def install(with_redirector):
 
 
 def _by_device(name, kernels, key):
-    """The kernel for tensors of the GPU and of the host alike."""
+    """Returns one kernel for tensors of the GPU and of the host."""
     of_gpu, of_host = (key.replace("CPU", device).replace("CUDA", device) for device in ("CUDA", "CPU"))
 
     def kernel(*args, **kwargs):

@@ -1,10 +1,10 @@
-"""Which tensors of torch are out of the reach of kernels, though some were launched.
+"""Decides which tensors of torch kernels cannot have written to, though some were launched.
 
-A kernel may write to any storage that is there when it is launched. So a tensor is out of reach if torch made
-it after the last launch, from numbers and from tensors that are out of reach, and from nothing else: torch
-computes it on both sides alike, and a program may read it.
+A kernel may write to any storage that exists when it is launched. So a tensor is out of reach if torch
+created it after the last launch, only from numbers and from tensors that are out of reach. torch computes it
+in the same way on both sides, and a program may read it.
 
-Imported where torch is there.
+Imported only if torch is there.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import torch
 from .. import storages
 
 _NUMBERS = frozenset(map(type, (True, 1, 1.0, 1j, "", None, ...)))
-"""And words. Those of numpy are classes below them, and may come from anywhere."""
+"""Includes strings. Numpy's numbers are subclasses, and may come from anywhere."""
 _OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
 def is_out(value):
-    """Whether a value holds nothing but numbers and tensors that are out of reach."""
+    """Whether a value holds only numbers and tensors that are out of reach."""
     if isinstance(value, torch.Tensor):
         origin = _origin_of(value)
         return origin is not None and origin.launches_before == storages.launches()
@@ -32,14 +32,14 @@ def is_out(value):
     return type(value) in _NUMBERS or isinstance(value, _OF_TORCH)
 
 
-def note(given, was_out, result):
-    """A call of torch has ended. All of its tensors are in reach from now on, those that it was given, too,
-    unless it was given what is out of reach, launched no kernel (`was_out`), and made numbers and tensors
-    alone: of anything else nobody knows what is written through it.
+def note(arguments, was_out, result):
+    """Called when a call of torch has ended. Its tensors, arguments included, become reachable, unless the
+    arguments were out of reach and no kernel was launched (`was_out`), and the result is only numbers and
+    tensors: anything else could be written through.
     """
     if was_out and is_out(result):
         return
-    for tensor in _tensors_in((given, result)):
+    for tensor in _tensors_in((arguments, result)):
         origin = _origin_of(tensor)
         if origin is not None:
             origin.launches_before = None
@@ -54,7 +54,7 @@ def _tensors_in(value):
 
 
 def _origin_of(tensor):
-    """None where torch made its storage by itself, or where it has none of its own."""
+    """Returns None if torch created the storage by itself, or the tensor has no storage."""
     try:
         return storages.origin_of_torch(tensor.untyped_storage())
     except (NotImplementedError, RuntimeError):

@@ -1,6 +1,5 @@
-"""What stands between a program and torch where there is no GPU: a tensor of the GPU lies on the CPU.
-
-Imported where torch is there.
+"""Stands between a program and torch without a GPU: tensors of the GPU lie on the CPU. Imported only if torch
+is there.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .. import storages
 from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, torch_reach, torch_storages
 
 _MOST_READ = 1 << 12
-"""Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
+"""Elements of a tensor that a program may read on the CPU. Larger ones stay uninitialized, without memory."""
 _GPUS = ("cuda", "hip", "xpu")
 _CPU, _GPU = torch.device("cpu"), torch.device("cuda", 0)
 _ANSWERS = {
@@ -26,9 +25,9 @@ _ANSWERS = {
     torch.Tensor.get_device: lambda is_host: -1 if is_host else 0,
 }
 _MADE_UP = {torch.allclose: True, torch.equal: True}
-"""Results are not computed, so a check of them says nothing, and must not end the program."""
+"""Results are not computed, so a check of them means nothing, and must not end the program."""
 _UNWRITTEN = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
-"""Their values may decide what is launched next, or divide: they are the same in every process."""
+"""Their values may decide what is launched next, or be divisors: they are made the same in every process."""
 _TAKES_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
 _MOVES = {torch.Tensor.cuda: "cuda", torch.Tensor.pin_memory: torch_storages.PINNED}
 _READS = {
@@ -49,7 +48,7 @@ _SHAPED_BY_VALUES = {
     for name in ("argwhere", "bincount", "masked_select", "nonzero", "unique", "unique_consecutive")
     if hasattr(owner, name)
 }
-"""A program that asks for the shape of their result reads values."""
+"""A program that reads the shape of their result depends on values."""
 
 _ANSWERED_TO_HOST = {
     torch.Tensor.numpy,
@@ -57,7 +56,7 @@ _ANSWERED_TO_HOST = {
     torch.Tensor.__format__,
     *(getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("allclose", "equal")),
 }
-"""What the host waits for besides, since it needs values."""
+"""Other calls that the host waits for, because they need values."""
 _COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.copy_}
 
 
@@ -78,8 +77,8 @@ _CALLED_BACK = (
     (torch.autograd.function.BackwardCFunction, "apply"),
     (threading.Thread, "_bootstrap_inner"),
 )
-"""Where code of a program begins that torch calls from C++, or that runs in a thread of its own. The
-redirector is off there: torch turns it off while it works, and keeps it by thread.
+"""Entry points of a program's code that torch calls from C++, or that runs in a thread of its own. The
+redirector is off there: torch turns it off while it works, and keeps it per thread.
 """
 
 
@@ -112,8 +111,8 @@ class _Redirector(TorchFunctionMode):
             return torch_cuda.made_up(f"torch.{function.__name__}", _MADE_UP[function])()
         if function in _MADE_UP:
             return _MADE_UP[function]
-        given, launches_before = (args, kwargs), storages.launches()
-        was_out = noted.has_launched and torch_reach.is_out(given)
+        arguments, launches_before = (args, kwargs), storages.launches()
+        was_out = noted.has_launched and torch_reach.is_out(arguments)
         if reads and not was_out:
             noted.value_read()
         device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
@@ -128,7 +127,7 @@ class _Redirector(TorchFunctionMode):
             _write(result)
         torch_storages.note(function, args, kwargs, result, device)
         if noted.has_launched:
-            torch_reach.note(given, was_out and storages.launches() == launches_before, result)
+            torch_reach.note(arguments, was_out and storages.launches() == launches_before, result)
         if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
             from . import computed_arrays  # not without numpy
 
@@ -137,7 +136,7 @@ class _Redirector(TorchFunctionMode):
 
 
 def _is_masked(function, args):
-    """Whether an index of a tensor picks elements by a tensor of truth values."""
+    """Whether a boolean tensor selects elements."""
     if function is torch.where:
         return len(args) == 1  # else it picks values, and none of them shapes its result
     if function is not torch.Tensor.__getitem__:
@@ -147,7 +146,7 @@ def _is_masked(function, args):
 
 
 def _waits(function, args, kwargs, reads):
-    """Whether the host waits for the stream: it reads a tensor of the GPU, or copies one from or to it."""
+    """Whether the host waits for the stream: it reads a tensor of the GPU, or copies from or to one."""
     if reads or function in _ANSWERED_TO_HOST:
         return not torch_storages.is_host(args)
     if function not in _COPIES or kwargs.get("non_blocking"):
@@ -179,7 +178,7 @@ def _on_cpu(device):
 
 
 def _named(kwargs, others):
-    """The device that a call names, the first GPU as `cuda`; empty where it names none."""
+    """Returns the device that a call names, the first GPU as `cuda`; empty if it names none."""
     for value in [kwargs["device"]] if "device" in kwargs else others:
         if isinstance(value, (str, torch.device)) or _is_number(value):
             text = f"cuda:{value}" if _is_number(value) else str(value)
@@ -194,7 +193,7 @@ def _moved_to_gpu(module, device=None):
 
 
 def _generator():
-    """Stands for `torch.Generator`: one of the GPU is one of the CPU."""
+    """Replaces `torch.Generator`: a generator of the GPU becomes one of the CPU."""
     original = torch.Generator
 
     def new(cls, device="cpu"):

@@ -1,8 +1,8 @@
-"""Where the storages of torch's tensors come from, noted call by call while a program runs without a GPU.
+"""Notes where the storages of torch's tensors come from, call by call, while a program runs without a GPU.
 
-A storage is *made* where the program allocates it, and *computed* where torch calculates it. Of its content
-only what the program fills it with is known; values are not compared. A tensor made without a device lies
-on the host until the program moves it.
+A storage is *made* if the program allocates it, and *computed* if torch calculates it. Only what the program
+fills it with is known of its content; values are not compared. A tensor created without a device lies on the
+host until the program moves it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _ONLY_VIEWS = frozenset(
     "as_strided_ detach_ rename_ requires_grad_ resize_ share_memory_ squeeze_ swapaxes_ swapdims_ t_"
     " transpose_ unsqueeze_".split()
 )
-"""They write no value, though they end in `_`."""
+"""They write no value, though their names end in `_`."""
 
 PINNED = "pinned"
 """The device of a tensor on the host that kernels may read."""
 
 
 def note(function, args, kwargs, result, device):
-    """Names each new storage of a result, and keeps what a call has filled a tensor with.
+    """Names each new storage of a result, and notes what a call filled a tensor with.
 
-    device: `cuda`, `cuda:1`, `cpu`, `pinned` or another that the call names; empty where it names none.
+    device: `cuda`, `cuda:1`, `cpu`, `pinned` or another that the call names; empty if it names none.
     """
     name = getattr(function, "__name__", "").removeprefix("new_").removesuffix("_like")
     if result is None and _writes(name):
@@ -37,9 +37,13 @@ def note(function, args, kwargs, result, device):
             storage = tensor.untyped_storage()
             origin = storages.origin_of_torch(storage)
             if origin is None:
-                made = "made" if name in _MAKES else "computed"
-                origin = storages.StorageOrigin(f"{made} as {_kind_of(tensor)}", _fill_of(name, args, kwargs))
-                origin.device = device or _device_of(args) or ("" if made == "computed" else default_device)
+                provenance = "made" if name in _MAKES else "computed"
+                origin = storages.StorageOrigin(
+                    f"{provenance} as {_kind_of(tensor)}", _fill_of(name, args, kwargs)
+                )
+                origin.device = (
+                    device or _device_of(args) or ("" if provenance == "computed" else default_device)
+                )
                 storages.label(storage, tensor, origin)
             elif _writes(name) or kwargs.get("out") is not None:
                 whole = tensor.numel() * tensor.itemsize == storage.nbytes()
@@ -51,7 +55,7 @@ def note(function, args, kwargs, result, device):
 
 
 default_device = "cuda"
-"""Of tensors that are made without one."""
+"""The device of tensors that are created without one."""
 
 
 def set_default_device(device):
@@ -60,7 +64,7 @@ def set_default_device(device):
 
 
 def device_of(tensor):
-    """`cpu` for a tensor that lies on the host; else empty."""
+    """Returns `cpu` for a tensor that lies on the host; else empty."""
     try:
         origin = storages.origin_of_torch(tensor.untyped_storage())
     except (NotImplementedError, RuntimeError):
@@ -74,7 +78,7 @@ def is_host(values):
 
 
 def moved(tensors, device):
-    """A program has moved them there."""
+    """The program moved these tensors to the device."""
     for tensor in tensors:
         storages.place_of(tensor).origin.device = device
 
@@ -85,7 +89,7 @@ def _tensors(result):
 
 
 def _device_of(args):
-    """Of a call's first tensor."""
+    """Returns the device of a call's first tensor."""
     for tensor in _tensors(
         [item for value in args for item in (value if isinstance(value, list) else [value])]
     ):
@@ -110,7 +114,7 @@ def _writes(name):
 
 
 def _written(name, args):
-    """As `torch.Tensor`, `torch._foreach_…_` and `torch.nn.init` name what fills a whole tensor."""
+    """Reads the fill from the name of a function: `torch.Tensor`, `torch._foreach_…_` and `torch.nn.init`."""
     name = name.removeprefix("_foreach_")
     if name in ("zero_", "zeros_", "ones_"):
         return "ones" if name == "ones_" else "zeros"

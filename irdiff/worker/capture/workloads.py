@@ -1,7 +1,7 @@
-"""Workloads: loaded from a corpus, with what they import compiled under paths relative to its root.
+"""Loads workloads from a corpus, with their imports compiled under paths relative to the corpus's root.
 
-The name of a file reaches the machine code (the text of a device assertion), so the same kernel must have the
-same one in the exports of two revisions, and in the environments of two machines.
+A file's name reaches the machine code (the text of a device assertion). So the same kernel must have the same
+name in the exports of two revisions, and in the environments of two machines.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import types
 from .. import corpus_api
 
 own_folders: list = []
-"""Where workloads, and packages of a known digest, are imported from."""
+"""Folders of workloads, and of packages with a known digest."""
 
 
 def load(root, name, folder=".", imports=()):
-    """The module of `ROOT/FOLDER/NAME.py`; `imports` are more folders on the module search path, from the
-    root. The process must stay in the root for sources to be found again.
+    """Returns the module of `ROOT/FOLDER/NAME.py`. `imports` are more folders for the module search path,
+    relative to the root. The process must stay in the root, so that sources are found again.
     """
     os.chdir(root)
     _Finder.family = name.partition("/")[0]
@@ -41,25 +41,27 @@ def load(root, name, folder=".", imports=()):
 
 
 def is_for_this_release(root, name, folder="."):
-    """Whether SINCE and UNTIL of a workload, read without running it, include this Triton: an import may fail
-    in an old release.
+    """Whether SINCE and UNTIL of a workload include this Triton. They are read without running the workload,
+    because an import may fail in an old release.
     """
     import triton
 
     with open(os.path.join(root, folder, name + ".py"), encoding="utf-8") as file:
         tree = ast.parse(file.read(), name + ".py")
-    found: dict = {}
+    constants: dict = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            found.update((row.id, node.value.value) for row in node.targets if isinstance(row, ast.Name))
-    return corpus_api.is_within(triton.__version__, found.get("SINCE"), found.get("UNTIL"))
+            constants.update(
+                (target.id, node.value.value) for target in node.targets if isinstance(target, ast.Name)
+            )
+    return corpus_api.is_within(triton.__version__, constants.get("SINCE"), constants.get("UNTIL"))
 
 
 class _Finder(importlib.machinery.FileFinder):
     family = ""
 
     def find_spec(self, fullname, target=None):
-        """Finds no package in the folder of another pack: a project may be called so."""
+        """Finds no package in the folder of another pack, which may be named like a package."""
         is_pack = os.path.isfile(os.path.join(self.path, fullname, "pack.toml"))
         return None if is_pack and fullname != self.family else super().find_spec(fullname, target)
 
@@ -69,7 +71,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
     exec_module = importlib.machinery.SourceFileLoader.exec_module  # whose calls `noted` notes
 
     def get_code(self, fullname):
-        """Compiles from the source alone: bytecode would bring the path that it was compiled under."""
+        """Compiles from the source alone: bytecode would contain another path."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), os.path.relpath(path, self.root))
 
@@ -83,9 +85,8 @@ def _import_below(root, folders):
 
 
 def import_packages(site, names):
-    """Puts `site` last on the path; of what lies there the named packages alone go by relative paths.
-
-    Their sources are found again through their loaders, wherever the process is.
+    """Puts `site` last on the path. Only the named packages there get relative paths. Their sources are found
+    again through their loaders, whatever the current folder is.
     """
     _hook(site, [os.path.join(site, name) for name in names])
     sys.path.append(site)
@@ -93,11 +94,11 @@ def import_packages(site, names):
 
 def _hook(root, folders):
     loader = type("Loader", (_Loader,), {"root": root})
-    known = importlib.machinery
+    machinery = importlib.machinery
     finder = _Finder.path_hook(
-        (known.ExtensionFileLoader, known.EXTENSION_SUFFIXES),
-        (loader, known.SOURCE_SUFFIXES),
-        (known.SourcelessFileLoader, known.BYTECODE_SUFFIXES),
+        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+        (loader, machinery.SOURCE_SUFFIXES),
+        (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
     )
 
     def hook(path):

@@ -1,8 +1,8 @@
-"""`ptxas`, started so that its result depends on its input alone, and remembered.
+"""Runs `ptxas` so that its result depends on its input alone, and remembers the result.
 
-The same file names, working directory, argv[0] and environment every time: their lengths move its heap, and
-some releases of ptxas for Blackwell generate other code then. Its result is remembered under the content of
-the program, its flags and the content of every file that it is given: it is a function of these.
+File names, working directory, argv[0] and environment are the same every time: their lengths move its heap,
+and some releases of ptxas for Blackwell then generate other code. The result is kept under the content of the
+program, its flags and the content of every input file.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ..texts import sha256, sha256_of_file
 
 _LOG_CHARACTERS = 4000
 _ALONE_CPU_S = 3600
-"""A program ends with its group, which the host of its child kills. Where that is killed too, it ends by
-itself."""
+"""A program ends with its group, which the host of its child kills. If that host is killed too, this limit
+ends it.
+"""
 
 
 class Remembered:
@@ -32,7 +33,7 @@ class Remembered:
         self._folder, self._programs = folder, programs
 
     def path(self, program, flags, source):
-        """Where the result of a run lies, or None where it is not remembered."""
+        """Returns the path of the result of a run, or None if it is not remembered."""
         digest = self._programs.get(program)
         if self._folder is None or digest is None:
             return None
@@ -43,7 +44,7 @@ class Remembered:
 
 
 def read(path):
-    """(binary, log) of a remembered run; None where there is none, or it is damaged."""
+    """Returns (binary, log) of a remembered run; None if there is none, or it is damaged."""
     try:
         with open(path, "rb") as file:
             digest, log, binary = file.read().split(b"\n", 2)
@@ -53,13 +54,13 @@ def read(path):
 
 
 def write(path, binary, log):
-    """Appears whole or not at all. What cannot be kept is made again."""
-    row = json.dumps(log).encode()
+    """Writes the file whole or not at all. Errors are ignored: the result is then computed again."""
+    encoded_log = json.dumps(log).encode()
     part = f"{path}.part-{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(part, "wb") as file:
-            file.write(sha256(row + binary).encode() + b"\n" + row + b"\n" + binary)
+            file.write(sha256(encoded_log + binary).encode() + b"\n" + encoded_log + b"\n" + binary)
         os.replace(part, path)
     except OSError:
         if os.path.exists(part):
@@ -68,7 +69,7 @@ def write(path, binary, log):
 
 @contextlib.contextmanager
 def watched(recorder, remembered):
-    """While open, each run of `ptxas` is noted in the recorder, or its result is an earlier one's."""
+    """While open, each run of `ptxas` is noted in the recorder, or answered with an earlier result."""
 
     class Popen(subprocess.Popen):
         _run = None
@@ -111,8 +112,8 @@ class _Run:
         # a stage that reads what was printed in another way than from a file gets it from a run alone
         is_readable = self._log is not None and kwargs.get("stdout") is None
         self._kept_at = remembered.path(program, flags, source) if is_readable else None
-        self._known = read(self._kept_at) if self._kept_at else None
-        if self._known is not None:
+        self._remembered_result = read(self._kept_at) if self._kept_at else None
+        if self._remembered_result is not None:
             self.words, self.kwargs = ["true"], dict(kwargs, executable=shutil.which("true"))
             return
         self._folder = os.path.join(recorder.folder, "assemble")
@@ -122,9 +123,9 @@ class _Run:
         self.kwargs = dict(kwargs, executable=words[0], cwd=self._folder, env={"PATH": "/usr/bin:/bin"})
 
     def ended(self):
-        """Puts the binary, and what was printed, where the toolchain looks for them."""
-        if self._known is not None:
-            binary, self._recorder.assembler_log = self._known
+        """Puts the binary and the log where the toolchain looks for them."""
+        if self._remembered_result is not None:
+            binary, self._recorder.assembler_log = self._remembered_result
             with open(self._wanted, "wb") as file:
                 file.write(binary)
             with open(str(self._log), "w") as file:
@@ -133,8 +134,8 @@ class _Run:
         if self._log is not None:
             with open(self._log) as file:
                 self._recorder.assembler_log = file.read()[-_LOG_CHARACTERS:]
-        made = os.path.join(self._folder, "kernel.cubin")
+        binary_path = os.path.join(self._folder, "kernel.cubin")
         if self._kept_at:
-            with open(made, "rb") as file:
+            with open(binary_path, "rb") as file:
                 write(self._kept_at, file.read(), self._recorder.assembler_log)
-        shutil.move(made, self._wanted)  # the folder for temporary files may be on another disk
+        shutil.move(binary_path, self._wanted)  # the folder for temporary files may be on another disk

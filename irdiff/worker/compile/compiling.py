@@ -1,7 +1,7 @@
-"""One case compiled, in a child process that does nothing else.
+"""Compiles one case, in a child process that does nothing else.
 
-The toolchain's own `triton.compile` does the work (`stages`). What it would put into its cache goes to a
-folder, and its stages are timed one by one.
+The toolchain's own `triton.compile` does the work (`staged_compile`). What it would put into its cache goes
+to a folder, and each stage is timed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class StageRecorder(staged_compile.Watcher):
     def __init__(self, folder):
         self.folder = folder
         self.stage = "ttir"
-        self.made = None
-        """What that stage gave."""
+        self.stage_output = None
+        """The result of that stage."""
         self.stage_times_s: dict = {}
         self.stage_cpu_s: dict = {}
-        """Processor time of each stage, that of the programs it ran too: no other process moves it."""
+        """Processor time of each stage, including programs that it ran. Other processes do not affect it."""
         self.artifacts: list = []
         self.metadata: dict = {}
         self.assembler_flags = None
-        """Of the last assembler that ran for a stage, from its own path on."""
+        """The command of the last assembler that ran for a stage, from its own path on."""
         self.assembler_log = ""
-        """What it printed (`-v`: registers, spills)."""
+        """The assembler's output (`-v`: registers, spills)."""
         self.notes: list = []
         self.launcher_args = None
-        """What the launcher would be given in addition to the arguments."""
+        """The launcher's arguments other than the kernel's."""
 
     def wrap(self, name, stage):
         def timed(module, metadata):
@@ -48,15 +48,15 @@ class StageRecorder(staged_compile.Watcher):
             with open(os.path.join(self.folder, protocol.STAGES), "a") as file:
                 file.write(name + "\n")  # what it was at, should it die
             begin, used = time.perf_counter(), _cpu_s()
-            self.made = stage(module, metadata)
+            self.stage_output = stage(module, metadata)
             self.stage_times_s[name] = round(time.perf_counter() - begin, 6)
             self.stage_cpu_s[name] = round(_cpu_s() - used, 6)
-            return self.made
+            return self.stage_output
 
         return timed
 
     def keep(self, name, content):
-        if name == self.stage and content is not self.made:
+        if name == self.stage and content is not self.stage_output:
             # a file overrides the stage: the assembler did not make this
             self.assembler_flags, self.assembler_log = None, ""
         content = content if isinstance(content, bytes) else str(content).encode()
@@ -66,18 +66,18 @@ class StageRecorder(staged_compile.Watcher):
 
     def report(self, outcome, **more):
         """Writes `protocol.Result`."""
-        known = {name: value for name, value in vars(self).items() if name not in ("folder", "made")}
+        fields = {name: value for name, value in vars(self).items() if name not in ("folder", "stage_output")}
         plain = {"metadata": _plain(self.metadata), "launcher_args": _plain(self.launcher_args)}
-        row = {**known, **plain, "outcome": outcome, **more}
+        result = {**fields, **plain, "outcome": outcome, **more}
         path = os.path.join(self.folder, protocol.RESULT)
         with open(path + ".part", "w") as file:
-            json.dump(row, file)
+            json.dump(result, file)
         os.replace(path + ".part", path)
 
 
 def _cpu_s():
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(row.ru_utime + row.ru_stime for row in spent)
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)
 
 
 class LeftBehind:
@@ -85,14 +85,16 @@ class LeftBehind:
 
     def __init__(self):
         self.from_outside = []
-        """Modules from outside of Triton and the standard library that they imported: in no digest."""
+        """Modules from outside of Triton and the standard library that they imported. No digest
+        covers them.
+        """
         self.is_nothing = False
         """Whether the stages of another launch would find the process as these did."""
 
 
 @contextlib.contextmanager
 def stages_of(captured, folder):
-    """Notes what the stages of a launch open, import and give LLVM while it is open."""
+    """While open, notes what the stages of a launch open, import and set in LLVM."""
     left, before = LeftBehind(), set(sys.modules)
     noted.begin_stages(folder)
     llvm_calls.begin()
@@ -103,20 +105,21 @@ def stages_of(captured, folder):
     left.from_outside = sorted(
         name for name in set(sys.modules) - before if outside.path_of(sys.modules[name])
     )
-    is_plain = captured.digest is not None and not (captured.made and captured.made.settings.changed)
+    is_plain = captured.digest is not None and not (
+        captured.frontend_input and captured.frontend_input.settings.changed
+    )
     left.is_nothing = is_plain and llvm_calls.leave_nothing() and not left.from_outside and not has_opened
 
 
 def compile_launch(captured, recorder, remembered):
-    """Runs the toolchain's pipeline on one captured launch; the recorder gets what comes out.
-
-    It continues from the IR that the frontend made at the launch, where that was made.
+    """Runs the toolchain's pipeline on one captured launch, and puts the results into the recorder. Continues
+    from the frontend's IR of the launch, if there is one.
     """
     if captured.error is not None:
         recorder.stage = "ttir"
         raise captured.error
     src = captured.src
-    if captured.made is not None:
+    if captured.frontend_input is not None:
         module = _module_of(captured)
         if not isinstance(src, staged_compile.FileSource):
             src.make_ir = lambda *_, **__: module
@@ -136,20 +139,20 @@ def compile_launch(captured, recorder, remembered):
 
 
 def _module_of(captured):
-    """The IR that the launch was made of; made again, and the same, where the host did not keep it, or the
-    stages have had it.
+    """Returns the IR of the launch. It is generated again, and checked, if the host did not keep it or a
+    stage has consumed it.
     """
-    module, captured.made.module = captured.made.module, None
+    module, captured.frontend_input.module = captured.frontend_input.module, None
     if module is not None:
         return module
     again = frontend.run(captured.src, captured.target, captured.options)
-    if again.ir_digest != captured.made.ir_digest:
+    if again.ir_digest != captured.frontend_input.ir_digest:
         raise RuntimeError("irdiff: the frontend makes another IR of this launch each time")
     return again.module
 
 
 def _plain(metadata):
-    """JSON of Triton's metadata; what it cannot hold becomes text."""
+    """Converts Triton's metadata to JSON; values that JSON lacks become text."""
 
     def default(value):
         if isinstance(value, GPUTarget):

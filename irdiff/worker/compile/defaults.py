@@ -1,6 +1,4 @@
-"""What a release lets users set: its knobs, the options of a launch, and what both are where nobody sets
-them.
-"""
+"""Lists what a release lets users set: its knobs, and the options of a launch, with their defaults."""
 
 from __future__ import annotations
 
@@ -9,13 +7,15 @@ import dataclasses
 from .settings import NEUTRAL_KNOBS, groups
 
 _EXAMPLES = (("cuda", 90, 32), ("hip", "gfx942", 64))
-"""A release's defaults may depend on more than its target; these two stand for their backends."""
+"""Targets that stand for their backends; a release's defaults may depend on the target."""
 _KINDS = {"env_bool": "bool", "env_opt_bool": "bool", "env_int": "int"}
 
 
 def knobs():
-    """{variable: [its kind, its value now]} of the knobs that compilations read; none before Triton 3.4."""
-    found = {}
+    """Returns {variable: [its kind, its value now]} of the knobs that compilations read; none before Triton
+    3.4.
+    """
+    knobs_by_variable = {}
     for name, group in groups().items():
         if name not in NEUTRAL_KNOBS:
             for knob, descriptor in group.knob_descriptors.items():
@@ -24,15 +24,18 @@ def knobs():
                 except Exception as error:  # the value that is set is no value for it
                     value = error
                 kind = _KINDS.get(type(descriptor).__name__, "text")
-                found[descriptor.key] = [kind, value if isinstance(value, (bool, int, str)) else None]
-    return found
+                knobs_by_variable[descriptor.key] = [
+                    kind,
+                    value if isinstance(value, (bool, int, str)) else None,
+                ]
+    return knobs_by_variable
 
 
 def options(backends):
-    """{backend: {option of a launch: [its kind, what it is where nobody sets it]}}."""
-    found = {name: options_of(backend.compiler) for name, backend in backends.items()}
+    """Returns {backend: {option of a launch: [its kind, its default]}}."""
+    by_backend = {name: options_of(backend.compiler) for name, backend in backends.items()}
     for name, backend in backends.items():
-        if not found[name]:
+        if not by_backend[name]:
             continue
         from triton.backends.compiler import GPUTarget
 
@@ -40,13 +43,13 @@ def options(backends):
         example = next(filter(backend.compiler.supports_target, examples), None)
         if example is not None:
             parsed = vars(backend.compiler(example).parse_options({}))
-            for option, row in found[name].items():
-                row[1] = _plain(parsed.get(option))
-    return found
+            for option, kind_and_default in by_backend[name].items():
+                kind_and_default[1] = _plain(parsed.get(option))
+    return by_backend
 
 
 def options_of(compiler):
-    """{option of a launch: [its kind, its default]} of a backend's compiler."""
+    """Returns {option of a launch: [its kind, its default]} of a backend's compiler."""
     parse = getattr(compiler, "parse_options", None)
     for value in list(getattr(parse, "__globals__", {}).values()):
         if isinstance(value, type) and dataclasses.is_dataclass(value) and hasattr(value, "num_warps"):

@@ -1,19 +1,18 @@
-"""The frontend's IR of a launch, made at the launch itself, and the digest that the launch is known by.
+"""Runs the frontend at the launch, and computes the input digest of the launch.
 
-The toolchain's own `triton.compile` is run up to its first stage, where the IR is taken: so the IR is what
-this side makes of the kernel in the state that its globals, closures, defaults, classes and modules have at
-that moment. Nothing of the source is looked at. The module is kept: the child that compiles continues from
-it.
+The toolchain's own `triton.compile` runs up to its first stage, where the IR is taken. So the IR reflects the
+state of globals, closures, defaults, classes and modules at that moment. The source is not looked at. The
+module is kept: the child that compiles continues from it.
 
-The *input digest* covers all that the stages are given: the IR, the options with the content of every file
-that one of them names, the stage that comes first, the target, and what the program has set for the compiler
-(`settings`). `operations` adds what it has loaded (`outside`). Equal digests are equal launches for the same
-toolchain: its stages are a function of those.
+The *input digest* covers everything that the stages get: the IR, the options with the content of every file
+that they name, the first stage, the target, and what the program has set for the compiler (`settings`).
+`operations` adds the modules that it has loaded (`outside`). The stages of one toolchain are a function of
+these, so equal digests mean equal launches.
 
-The IR is taken as libtriton prints it without locations: names of values are numbered there, so a comment, a
-moved line or a renamed local changes nothing. Locations reach the machine code through assertions alone (file
-and line are arguments of the call that fails), so they count where there can be one: where the IR has one,
-and where the options ask for debugging or instrumentation, which add them in later stages.
+The IR is printed by libtriton without locations: values are numbered, so a comment, a moved line or a renamed
+local changes nothing. Locations reach the machine code only through assertions (file and line are arguments
+of the failing call). So they count if the IR has an assertion, or if the options ask for debugging or
+instrumentation, which add assertions in later stages.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from .settings import Settings
 
 _ASSERTING_OPTIONS = ("debug", "instrumentation_mode")
 _one_at_a_time = threading.Lock()
-"""A workload may launch from several threads; the stages of a compilation are watched in one place."""
+"""A workload may launch from several threads, but the stages of a compilation are watched in one place."""
 _OVERRIDING = frozenset({"TRITON_KERNEL_OVERRIDE", "knobs.compilation.override"})
 
 
 class Undigestible(Exception):
-    """Something that reaches the stages has no form that is the same in every process."""
+    """An input of the stages has no form that is the same in every process."""
 
 
 class _Reached(BaseException):
@@ -68,11 +67,11 @@ class _Frontend(staged_compile.Watcher):
 
 
 class Input:
-    """What the stages of a compilation are given."""
+    """The input of a compilation's stages."""
 
     def __init__(self, module, ir_digest, digest, sources, settings):
         self.module = module
-        """Of libtriton, with the context that owns it."""
+        """A module of libtriton, with the context that owns it."""
         self.ir_digest = ir_digest
         """Of the IR alone."""
         self.digest = digest
@@ -84,29 +83,29 @@ class Input:
 
 
 def run(src, target, options):
-    """The `Input` of one launch. Raises what the frontend raises."""
+    """Returns the `Input` of one launch. Raises what the frontend raises."""
     with _one_at_a_time, noted.paused():
         return _run(src, target, options)
 
 
 def _run(src, target, options):
-    made = _Frontend()
+    watcher = _Frontend()
     try:
-        staged_compile.compile_launch(src, target, options, made)
+        staged_compile.compile_launch(src, target, options, watcher)
     except _Reached as reached:
         settings = Settings()
-        ir_digest = sha256(_text_of(reached.module, made.options))
-        digest = _digest_of(ir_digest, reached.name, made.options, target, settings)
-        return Input(reached.module, ir_digest, digest, sorted(made.files), settings)
+        ir_digest = sha256(_text_of(reached.module, watcher.options))
+        digest = _digest_of(ir_digest, reached.name, watcher.options, target, settings)
+        return Input(reached.module, ir_digest, digest, sorted(watcher.files), settings)
     raise RuntimeError("irdiff: the compiler ended before its first stage")
 
 
 def _digest_of(ir_digest, first_stage, options, target, settings):
     try:
-        rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
+        option_values = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
         gpu = (target.backend, target.arch, target.warp_size)
         changed = [(name, _of_setting(name, value)) for name, value in settings.changed]
-        return sha256(repr(("input/4", first_stage, rows, gpu, changed, ir_digest)))
+        return sha256(repr(("input/4", first_stage, option_values, gpu, changed, ir_digest)))
     except (Undigestible, OSError):
         return None
 
@@ -120,7 +119,7 @@ def _text_of(module, options):
 
 
 def _plain(value):
-    """A value that an option has, by content. Raises Undigestible."""
+    """Returns an option's value by content. Raises Undigestible."""
     if isinstance(value, str):
         return _by_content(value)
     if value is None or isinstance(value, (bool, int, float, bytes)):
@@ -141,8 +140,8 @@ def _plain(value):
 
 
 def _of_setting(name, value):
-    """A variable or knob, by content: where it has stages replaced by files, or names a folder, from where
-    the program runs too, nobody knows which files. Raises Undigestible.
+    """Returns the value of a variable or knob by content. Raises Undigestible if it replaces stages by files
+    or names a folder (also as a relative path), because the files that it reads are then not known.
     """
     if (name in _OVERRIDING and value) or (isinstance(value, str) and os.path.isdir(value)):
         raise Undigestible(name)
@@ -150,9 +149,8 @@ def _of_setting(name, value):
 
 
 def _by_content(text):
-    """A string; with the content of the files that it names, as a whole or in its words.
-
-    The folder of a file that it names as a whole does not count: it is another in each export of a revision.
+    """Returns a string together with the content of the files that it names, as a whole or in its words. The
+    folder of a file that it names as a whole does not count: it differs in each export of a revision.
     """
     if os.path.isabs(text) and os.path.isdir(text):
         raise Undigestible(text)

@@ -1,7 +1,7 @@
-"""Settings of LLVM: the flags and options that stages give the functions of Triton's library that run it.
+"""Settings of LLVM: the flags and options that stages pass to the functions of libtriton that run LLVM.
 
-LLVM keeps its flags for the whole process. What one compilation set is set for the next one, from its first
-call on: releases before 3.4 lay out pointers of the second kernel differently from those of the first.
+LLVM keeps its flags for the whole process. A flag set by one compilation is set for the next one from its
+first call on: releases before 3.4 lay out pointers of the second kernel differently from those of the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from triton._C import libtriton
 
 _MAX_SETTING = 200
 _RUN_NOTHING = frozenset({"init_targets", "to_module", "link_extern_libs", "add_version_info", "to_bitcode"})
-"""Functions that make or join modules; every other one generates code, or asks its generator."""
+"""Functions that create or join modules; all others generate code, or query the generator."""
 OUTSIDE = "compile_amdgpu"
 """3.9: code generation outside of libtriton."""
 _settings: dict = {}
@@ -27,38 +27,38 @@ def make_ready():
     for name, function in list(vars(libtriton.llvm).items()):
         if callable(function) and not isinstance(function, type) and name not in _RUN_NOTHING:
             setattr(libtriton.llvm, name, _watched(name, function))
-    for row in triton.backends.backends.values():
-        module = sys.modules.get(row.compiler.__module__)  # before 3.4 it is in none
+    for backend in triton.backends.backends.values():
+        module = sys.modules.get(backend.compiler.__module__)  # before 3.4 it is in none
         if hasattr(module, OUTSIDE):
             setattr(module, OUTSIDE, _watched(OUTSIDE, getattr(module, OUTSIDE)))
 
 
 def begin():
-    """Forgets what was noted of another launch."""
+    """Forgets the calls of the previous launch."""
     _settings.clear()
     _flags.clear()
     _switches.clear()
 
 
 def settings():
-    """{function: [words]} of the last call of each since `begin`."""
+    """Returns {function: [words]} of the last call of each since `begin`."""
     return dict(_settings)
 
 
 def leave_nothing():
-    """Whether LLVM is set as it was at the launch's first call: every call gave the same flags, and the same
-    flags and switches as calls of that function for other launches of this process.
+    """Whether LLVM's settings are those of the launch's first call: every call set the same flags, and the
+    same flags and switches as calls of that function for other launches of this process.
     """
-    return len(_flags) <= 1 and all(_first.setdefault(*row) == row[1] for row in _switches.items())
+    return len(_flags) <= 1 and all(_first.setdefault(*switch) == switch[1] for switch in _switches.items())
 
 
 def _watched(name, function):
     def call(*arguments, **named):
-        rows = [*enumerate(arguments), *sorted(named.items())]
-        _settings[name] = [word for key, value in rows if _is_setting(value) for word in _words(key, value)]
-        flags = frozenset(word for _, value in rows if _is_flags(value) for word in value)
+        passed = [*enumerate(arguments), *sorted(named.items())]
+        _settings[name] = [word for key, value in passed if _is_setting(value) for word in _words(key, value)]
+        flags = frozenset(word for _, value in passed if _is_flags(value) for word in value)
         _flags.add(flags)
-        _switches[name] = flags, [row for row in rows if isinstance(row[1], bool)]
+        _switches[name] = flags, [pair for pair in passed if isinstance(pair[1], bool)]
         return function(*arguments, **named)
 
     return call

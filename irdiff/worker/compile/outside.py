@@ -1,8 +1,8 @@
-"""Modules from outside of Triton and the standard library, which the toolchain's digest does not hold.
+"""Modules from outside of Triton and the standard library, which the toolchain's digest does not cover.
 
-A stage may use whatever is loaded. So what a workload has loaded when it launches, but for its own
-repository, is part of the input digest of the launch, by content; and a compilation whose stages load such a
-module is not kept.
+A stage may use whatever is loaded. So modules that a workload has loaded when it launches, other than its own
+repository's, are part of the launch's input digest, by content. A compilation whose stages load such a module
+is not kept.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ _KNOWN = (os.path.join(os.path.dirname(os.path.abspath(triton.__file__)), ""), W
 _KNOWN_PACKAGES = ("torch", "torchgen", "functorch", "irdiff_workload")
 """Torch's record is part of the toolchain's digest (`loaded`)."""
 _at_first: set = set()
-"""Names of the modules that the toolchain's digest holds."""
+"""Names of the modules that the toolchain's digest covers."""
 _digests: dict = {}
 """{file: SHA-256}"""
 
 
 def begin(names):
-    """names: of the modules that are loaded before any workload, without torch and other packages."""
+    """names: the modules that are loaded before any workload, without torch and other packages."""
     _at_first.update(names)
     with contextlib.suppress(OSError):
         loaded()  # what is loaded by now is read once, and not by every child
 
 
 def loaded():
-    """[(name, SHA-256 of its file)] of what was loaded since. Raises OSError."""
-    rows = []
+    """Returns [(name, SHA-256 of its file)] of what was loaded since. Raises OSError."""
+    digests = []
     for name in sorted(set(sys.modules) - _at_first):
         path = None if name.partition(".")[0] in _KNOWN_PACKAGES else path_of(sys.modules[name])
         if path and not _is_own(path):
             if path not in _digests:
                 _digests[path] = texts.sha256_of_file(path)
-            rows.append((name, _digests[path]))
-    return rows
+            digests.append((name, _digests[path]))
+    return digests
 
 
 def _is_own(path):
@@ -51,7 +51,7 @@ def _is_own(path):
 
 
 def path_of(module):
-    """The file of a module that comes from outside; None for any other."""
+    """Returns the file of a module that comes from outside; None for any other."""
     path = getattr(module, "__file__", None)
     if not isinstance(path, str):
         return None

@@ -1,12 +1,12 @@
-"""Stages and passes run alone, on texts.
+"""Runs stages and passes alone, on texts.
 
 `replay` runs one stage on the text of the stage before. On a side's own text it gives the IR after every
-pass. On the *other* side's text it says what this side's stage makes of it (stage swap). Artifacts of the
-other side are read the way `triton.compile` reads an IR file. The environment is that of this child alone.
+pass. On the *other* side's text it gives this side's result for it (stage swap). Artifacts of the other side
+are read as `triton.compile` reads an IR file. The environment is that of this child alone.
 
-`run_alone` runs one pass, to check a test of that pass where triton-opt is not at hand. The pass is taken
-from the stage that runs it: the stage's own Python is run with the functions that add passes replaced by ones
-that only note their arguments. So the pass has the options of the stage.
+`run_alone` runs one pass, to check a test of that pass without triton-opt. The stage's own Python runs with
+the functions that add passes replaced by ones that note their arguments. So the pass has the options that the
+stage gives it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ class _Lowered(BaseException):
 
 
 def replay(request: ReplayRequest, captured, recorder, remembered):
-    """Runs `stage` on the file `input`, and leaves the artifact and what `dump` names.
-
-    MLIR's own names of passes go to stderr: what it prints there is not lost when a pass ends the process.
-    Returns the settings of LLVM, and what the stage leaves behind.
+    """Runs `stage` on the file `input`, and leaves the artifact and what `dump` names. MLIR's names of passes
+    go to stderr, where they are not lost if a pass ends the process. Returns the settings of LLVM, and what
+    the stage leaves behind.
     """
     stage = request["stage"]
     backend, stages = _prepared(request, captured, recorder)
@@ -67,17 +66,18 @@ def replay(request: ReplayRequest, captured, recorder, remembered):
 
 
 def leave():
-    """Ends the child through `exit`, which writes out what LLVM's streams still hold."""
+    """Ends the child through C's `exit`, which flushes LLVM's streams."""
     sys.stdout.flush()
     sys.stderr.flush()
     ctypes.CDLL(None).exit(0)
 
 
 def run_alone(request: OnePassRequest, captured, recorder):
-    """Runs the pass `argument` of `stage` on each of the files `inputs`; `options` tells namesakes apart.
+    """Runs the pass `argument` of `stage` on each of the files `inputs`; `options` tells passes of the same
+    name apart.
 
-    Leaves `output.N`, or `error.N` where the pass fails, and in the result the `pipeline` as triton-opt takes
-    it; None where the stage has no such pass.
+    Leaves `output.N`, or `error.N` if the pass fails, and in the result the `pipeline` in triton-opt's form,
+    or None if the stage has no such pass.
     """
     backend, stages = _prepared(request, captured, recorder)
     first, lowers = _parsed(request["inputs"][0], backend), request["stage"] == "llir"
@@ -101,7 +101,7 @@ def run_alone(request: OnePassRequest, captured, recorder):
 
 
 def _prepared(request, captured, recorder):
-    """(backend, its stages) of a launch, whose metadata go to the recorder."""
+    """Returns (backend, its stages) of a launch; its metadata go to the recorder."""
     recorder.stage = request["stage"]
     backend = tc.make_backend(captured.target)
     options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
@@ -124,7 +124,7 @@ def _parsed(path, backend):
 
 
 def _prepare_llvm(backend):
-    """What the stage that makes LLVM IR leaves set in LLVM for the stages after it."""
+    """Sets in LLVM what the stage that generates LLVM IR leaves set for later stages."""
     llvm.init_targets()
     names = type(backend).make_llir.__code__.co_names
     if "set_short_ptr" in names:  # 3.4 to 3.8, NVIDIA
@@ -132,9 +132,9 @@ def _prepare_llvm(backend):
 
 
 def _recorded_settings(backend):
-    """{function: [arguments]} of the calls into LLVM that take flags and options."""
-    made = llvm_calls.settings()
-    settings = {name: made[name] for name in _TAKING_SETTINGS if name in made}
+    """Returns {function: [arguments]} of the calls into LLVM that take flags and options."""
+    calls = llvm_calls.settings()
+    settings = {name: calls[name] for name in _TAKING_SETTINGS if name in calls}
     if llvm_calls.OUTSIDE in settings:
         module = sys.modules[type(backend).__module__]
         revision = getattr(module, "get_amd_codegen_revision", str)()
@@ -144,7 +144,7 @@ def _recorded_settings(backend):
 
 @contextlib.contextmanager
 def _last_pass_in(path):
-    """While open, the IR after the last pass of MLIR is written to this file; to none where it is None."""
+    """While open, the IR after the last MLIR pass is written to this file, if it is not None."""
     run = ir.pass_manager.run
 
     def run_and_print(self, module, *name):
@@ -186,7 +186,7 @@ def _pass_modules(root, seen):
 
 
 def _noted_calls(stage, module, metadata, lowers):
-    """[(function, arguments)] of every pass that the stage adds, in order."""
+    """Returns [(function, arguments)] of every pass that the stage adds, in order."""
     calls, kept = [], [(ir.pass_manager, "run", ir.pass_manager.run)]
 
     def noting(function):
@@ -212,8 +212,8 @@ def _noted_calls(stage, module, metadata, lowers):
 
 
 def _find(calls, argument, options, context):
-    """The call whose pipeline has the argument, with the same options where they are known, and that
-    pipeline; else the first one with the argument.
+    """Returns the call whose pipeline has the argument with the same options, if these are known, and that
+    pipeline; else the first call with the argument.
     """
     best = None, (), None
     word = re.compile(r"(?<![\w-])" + re.escape(argument) + r"(?:\{([^}]*)\})?(?![\w-])")

@@ -1,10 +1,9 @@
-"""What a program sets for the compiler next to the options of a launch: variables, knobs, its functions.
+"""Settings that a program gives the compiler outside of launch options: variables, knobs, replaced functions.
 
 The stages read all of them at any time (`DISABLE_LLVM_OPT` in C++, `knobs.nvidia.disable_ptxas_opt`, hooks
-that add stages, a stage that a program has replaced by its own, a registry that it has written to). A
-launch keeps what its workload had changed of them by then, and its child compiles under exactly that,
-whatever later launches set. A function or object has no digest: a launch under another one
-than the worker began with is compiled each time.
+that add stages, a replaced stage, a registry). A launch keeps what its workload had changed by then, and its
+child compiles under exactly that, whatever later launches set. A function or object has no digest: a launch
+under another one than at the worker's start is compiled each time.
 """
 
 from __future__ import annotations
@@ -18,17 +17,16 @@ import types
 import triton
 
 _LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
-"""Options of every launch, as JSON: those that a user gave this side. They are in each launch's own
-options."""
+"""Options that the user gives every launch of this side, as JSON. They are in each launch's own options."""
 _NEUTRAL_VARIABLES = frozenset(
     {"HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"}
     | {"TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_HOME", _LAUNCH_OPTIONS}
 )
-"""They say where things are kept, and compilations here are kept nowhere."""
+"""They say where things are kept; compilations here are kept nowhere."""
 NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
-"""Groups of knobs that no stage reads: how autotuners measure, launchers are built, results are kept."""
+"""Groups of knobs that no stage reads: how autotuners measure, launchers are built, and results are kept."""
 BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
-"""How the names of the modules begin that stages run in."""
+"""Prefixes of the names of the modules that stages run in."""
 _OF_EACH_CLASS = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"}
     | {"__slotnames__"}  # which `copy` leaves behind
@@ -37,7 +35,7 @@ _OF_EACH_CLASS = frozenset(
 _UNSET = object()
 _at_first: list = []
 _modules: dict = {}
-"""{name: module} that stages run in, of those loaded at first; what is loaded later is as installed."""
+"""{name: module} that stages run in, of those loaded at the start. What is loaded later is as installed."""
 
 
 def _is_neutral(name):
@@ -46,27 +44,27 @@ def _is_neutral(name):
 
 
 class _Held:
-    """What a dict or list holds now; equal where these are the same objects in the same order."""
+    """The content of a dict or list. Two are equal if they have the same objects in the same order."""
 
     def __init__(self, holder):
         self.holder = holder
-        self.rows = dict(holder) if isinstance(holder, dict) else dict(enumerate(holder))
+        self.items = dict(holder) if isinstance(holder, dict) else dict(enumerate(holder))
 
     def __eq__(self, other):
-        rows = other.rows
-        same = self.holder is other.holder and list(self.rows) == list(rows)
-        return same and all(rows[key] is value for key, value in self.rows.items())
+        others = other.items
+        same = self.holder is other.holder and list(self.items) == list(others)
+        return same and all(others[key] is value for key, value in self.items.items())
 
     __hash__ = None  # type: ignore[assignment]
 
     def restore(self):
         self.holder.clear()
         add = self.holder.update if isinstance(self.holder, dict) else self.holder.extend
-        add(self.rows if isinstance(self.holder, dict) else self.rows.values())
+        add(self.items if isinstance(self.holder, dict) else self.items.values())
 
 
 class Settings:
-    """The settings of this process, as they are now."""
+    """The settings of this process at this moment."""
 
     def __init__(self):
         self._variables = dict(os.environ)
@@ -75,7 +73,7 @@ class Settings:
 
     @functools.cached_property
     def changed(self):
-        """[(name, value)] of what differs from how the worker began; None as the value of what is gone."""
+        """[(name, value)] of what differs from the worker's start; the value is None if it was removed."""
         if self._is_as(_at_first[0]):
             return []
         before, now = _at_first[0]._all, self._all
@@ -83,7 +81,9 @@ class Settings:
         return [(name, now.get(name)) for name in names]
 
     def _is_as(self, other):
-        """Whether nothing differs: so it is for nearly every launch, and sooner told than what does."""
+        """Whether nothing differs. This holds for nearly every launch, and is faster than finding the
+        differences.
+        """
         pairs = [(self._code, other._code), (self._read_variables, other._read_variables)]
         names = self._knobs.keys() | other._knobs.keys()
         pairs += [(self._knobs.get(name, {}), other._knobs.get(name, {})) for name in names]
@@ -107,47 +107,47 @@ class Settings:
             if isinstance(before, _Held):
                 before.restore()
                 before = before.holder
-            found = now.get(place, _UNSET)
-            if before is not (found.holder if isinstance(found, _Held) else found):
+            current = now.get(place, _UNSET)
+            if before is not (current.holder if isinstance(current, _Held) else current):
                 _put(place, before)
 
     @functools.cached_property
     def _all(self):
-        rows = {".".join(place): value for place, value in self._code.items()}
-        rows |= self._read_variables
+        values = {".".join(place): value for place, value in self._code.items()}
+        values |= self._read_variables
         for group, knobs in self._knobs.items():
             if group not in NEUTRAL_KNOBS:
-                rows.update((f"knobs.{group}.{name}", value) for name, value in knobs.items())
-        return rows
+                values.update((f"knobs.{group}.{name}", value) for name, value in knobs.items())
+        return values
 
 
 def of_every_launch():
-    """{option: value} that the user of this side gives every launch."""
+    """Returns {option: value} that the user of this side gives every launch."""
     return json.loads(os.environ.get(_LAUNCH_OPTIONS, "{}"))
 
 
 def groups():
-    """{name: group} of knobs. Triton has none before 3.4."""
+    """Returns {name: group} of knobs. Triton has none before 3.4."""
     knobs = getattr(triton, "knobs", None)
     base = getattr(knobs, "base_knobs", ())
     return {name: group for name, group in vars(knobs).items() if isinstance(group, base)} if knobs else {}
 
 
 def _code():
-    """{place: value} of all that the modules which stages run in have, and their classes. A place is a
-    module's name, a name there and, of a class, a name in it.
+    """Returns {place: value} of all members of the modules that stages run in, and of their classes. A place
+    is a module's name, a name there and, for a class, a name in it.
     """
-    found: dict = {}
+    values: dict = {}
     for module_name, module in _modules.items():
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if name == "compile" or name.startswith("__"):  # `compile` is ours while launches are captured
                 continue
             if not isinstance(value, types.ModuleType):
-                found[module_name, name] = _held(value)
+                values[module_name, name] = _held(value)
             if isinstance(value, type) and value.__module__ == module_name:
-                rows = ((key, row) for key, row in vars(value).items() if key not in _OF_EACH_CLASS)
-                found.update(((module_name, name, key), _held(row)) for key, row in rows)
-    return found
+                members = ((key, member) for key, member in vars(value).items() if key not in _OF_EACH_CLASS)
+                values.update(((module_name, name, key), _held(member)) for key, member in members)
+    return values
 
 
 def _held(value):
@@ -155,9 +155,9 @@ def _held(value):
 
 
 def identity(value):
-    """Hashable, and equal for equal settings of this process."""
+    """Returns a hashable value that is equal for equal settings of this process."""
     if isinstance(value, _Held):
-        return tuple((repr(key), id(row)) for key, row in value.rows.items())
+        return tuple((repr(key), id(item)) for key, item in value.items.items())
     return value if isinstance(value, (str, int, bool)) else id(value)
 
 
@@ -175,8 +175,8 @@ def _same(before, now, name):
 
 
 def begin():
-    """What is set now is the toolchain's own, and known by its digest."""
-    own = {row.compiler.__module__ for row in triton.backends.backends.values()}
+    """Takes the current settings as the toolchain's own, which its digest covers."""
+    own = {backend.compiler.__module__ for backend in triton.backends.backends.values()}
     for name, module in list(sys.modules.items()):
         if name in own or name.startswith(BELOW_FRONTEND):
             _modules[name] = module

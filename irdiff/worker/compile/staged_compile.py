@@ -1,8 +1,8 @@
 """Runs the stages of `triton.compile` one by one, and watches each.
 
-The toolchain's own `triton.compile` does all the work. What is replaced decides only where results go and
-when to stop, never what is generated: its cache (by one that never hits), the key of that cache (it hashes
-the whole of libtriton), and each stage (by itself, between what we note before and after it).
+The toolchain's own `triton.compile` does all the work. Replacements decide only where results go and when to
+stop, never what is generated: its cache (by one that never hits), the key of that cache (which hashes the
+whole of libtriton), and each stage (by itself, with notes before and after it).
 """
 
 from __future__ import annotations
@@ -28,38 +28,40 @@ _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.
 
 
 class Watcher:
-    """Sees a compilation: this one, that it goes on as it is."""
+    """Sees a compilation; this base class does not change it."""
 
     def parsed(self, options):
-        """The options, as the backend parsed them."""
+        """Called with the options as the backend parsed them."""
 
     def wrap(self, name, stage):
-        """The function that takes the place of a stage."""
+        """Returns the function that replaces a stage."""
         return stage
 
     def keep(self, name, content):
-        """What the compilation would put into its cache."""
+        """Called with what the compilation would put into its cache."""
 
     def compiles(self, function):
-        """The frontend compiles a function."""
+        """Called when the frontend compiles a function."""
 
 
 _watcher = Watcher()
 
 
 def compile_launch(src, target, options, watcher):
-    """Runs `triton.compile` past its cache, while it is watched."""
+    """Runs `triton.compile` without its cache, while it is watched."""
     global _watcher
-    given = src.path if isinstance(src, FileSource) else src
+    source = src.path if isinstance(src, FileSource) else src
     _watcher = watcher
     try:
-        return real_compile(given, target=target, options=options)
+        return real_compile(source, target=target, options=options)
     finally:
         _watcher = Watcher()
 
 
 class FileSource:
-    """What Triton reads from a file of IR. Its module is not kept: reading it may have started threads."""
+    """A file of IR as a source of `triton.compile`. Its module is not kept, because reading it may have
+    started threads.
+    """
 
     constants: types.MappingProxyType = types.MappingProxyType({})
     attrs = constants
@@ -80,7 +82,7 @@ class FileSource:
 
 
 def make_ready():
-    """Replaces what is replaced in this process, once and before anything is loaded into it."""
+    """Installs all replacements in this process. Call it once, before anything else is loaded."""
     _watch_functions()
     tc.get_cache_manager = _Cache
     for module in (tc, getattr(tc, "cache", None)):
@@ -88,12 +90,12 @@ def make_ready():
             if hasattr(module, name):
                 setattr(module, name, lambda *_, **__: "irdiff")
     tc.CompiledKernel = lambda *args, **kwargs: None
-    for row in triton.backends.backends.values():
-        _hook(row.compiler)
+    for backend in triton.backends.backends.values():
+        _hook(backend.compiler)
 
 
 def of_backend(backend, options, src):
-    """{name: stage} as the backend adds them."""
+    """Returns {name: stage} as the backend adds them."""
     stages: dict = {}
     own = type(backend).add_stages
     own = getattr(own, "__wrapped__", own)
@@ -105,20 +107,18 @@ def of_backend(backend, options, src):
 
 
 def launcher_args_of(target, metadata):
-    """What `CompiledKernel` hands to the launcher next to the arguments: the name of the symbol, and what the
-    backend packs of the metadata.
+    """Returns what `CompiledKernel` passes to the launcher in addition to the arguments: the name of the
+    symbol, and the metadata that the backend packs.
     """
-    row = dict(metadata, target=target)
-    if isinstance(row.get("cluster_dims"), list):
-        row["cluster_dims"] = tuple(row["cluster_dims"])
-    kind = collections.namedtuple("KernelMetadata", sorted(row))  # type: ignore[misc]
-    return {"symbol": row.get("name"), "packed": tc.make_backend(target).pack_metadata(kind(**row))}
+    fields = dict(metadata, target=target)
+    if isinstance(fields.get("cluster_dims"), list):
+        fields["cluster_dims"] = tuple(fields["cluster_dims"])
+    kind = collections.namedtuple("KernelMetadata", sorted(fields))  # type: ignore[misc]
+    return {"symbol": fields.get("name"), "packed": tc.make_backend(target).pack_metadata(kind(**fields))}
 
 
 def scratch_allocator():
-    """What a program has set to allocate the memory that kernels want beside their arguments; None by
-    default.
-    """
+    """Returns the program's allocator for scratch memory of kernels; None by default."""
     allocation = sys.modules.get("triton.runtime._allocation")
     allocator = getattr(allocation, "_allocator", None)
     of_context = getattr(allocator, "get", None)  # before 3.4 it is the function itself
@@ -127,7 +127,7 @@ def scratch_allocator():
 
 
 def scratch_memory(captured, metadata):
-    """What a launch is given as scratch memory; None where the kernel wants none."""
+    """Returns the scratch memory of a launch; None if the kernel needs none."""
     size = metadata.get("global_scratch_size") or 0
     if size == 0 or captured.grid is None:
         return None
@@ -183,10 +183,9 @@ class _Cache:
 
 
 def _watch_functions():
-    """Notes each function that is compiled, and counts the lines of those that assert from their own first.
-
-    An assertion puts its line number into the machine code: without this, a line added above a kernel would
-    change its code. Line information of other functions stays as it is.
+    """Notes each function that is compiled, and counts lines of functions that assert from their own first
+    line. An assertion puts its line number into the machine code: without this, a line added above a kernel
+    would change its code. Line information of other functions stays as it is.
     """
     original = _CodeGenerator.__init__
 

@@ -1,9 +1,8 @@
-"""Which functions and classes of a recorded program a workload can import again, and under what name.
+"""Decides which functions and classes of a recorded program a workload can import again, and under what name.
 
-A workload of a repository imports the repository's kernels, so that it launches those of whatever revision is
-compared. What cannot be imported has to be copied: functions made inside others, modules that are generated
-or lie outside of the repository, files that git does not keep, and a program that would run again when it is
-imported.
+A workload of a repository imports the repository's kernels, so that it launches those of the compared
+revision. What cannot be imported has to be copied: functions inside others, modules that are generated or lie
+outside of the repository, files that git ignores, and a program that would run again when it is imported.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ _VALUES = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
 class Importable:
-    """What can be imported from one repository. Without a root: nothing, and nothing is asked for."""
+    """Answers for one repository. Without a root nothing can be imported, and no reason is reported."""
 
     def __init__(self, root=None):
         self.root = os.path.realpath(root) if root else ""
         self._ignored: dict = {}
 
     def module_of(self, value):
-        """The module to import a function or class from; None where it has to be copied."""
+        """Returns the module to import a function or class from; None if it has to be copied."""
         return None if self.why_not(value) else self._place(value)
 
     def why_not(self, value):
-        """Why it has to be copied, as the end of a sentence; None where it can be imported."""
+        """Returns the reason to copy it, as the end of a sentence; None if it can be imported."""
         if not self.root:
             return "the program is in no repository"
         plain = getattr(value, "fn", value)
@@ -45,8 +44,8 @@ class Importable:
         if "<locals>" in plain.__qualname__:
             return f"{plain.__qualname__} is made inside of another function"
         bound = scope.get(plain.__name__)
-        found = jit_function(bound) if jit_function(value) is not None else bound
-        if found is not value and found is not plain:
+        kernel = jit_function(bound) if jit_function(value) is not None else bound
+        if kernel is not value and kernel is not plain:
             return f"{plain.__name__} means something else in {os.path.basename(path)}"
         return self._why_not_module(value, path)
 
@@ -67,7 +66,7 @@ class Importable:
         return f"git ignores {inner}" if self._is_ignored(inner) else None
 
     def module_name(self, module):
-        """The name of a module of the repository that can be imported; None for any other."""
+        """Returns the name of a module of the repository that can be imported; None for any other."""
         path = getattr(module, "__file__", None)
         inner = self._inside(path) if self.root and path else None
         if inner is None or self._why_not_file(path, inner):
@@ -93,7 +92,7 @@ class Importable:
 
 
 def only_defines(text):
-    """Whether importing a program would run none of what it does, but for the values that it names."""
+    """Whether importing a program would only define things and assign values."""
     return all(_defines(node) for node in ast.parse(text).body)
 
 
@@ -119,7 +118,7 @@ def _defines(node):
 
 
 def _named(name, inner):
-    """The module that a file of the repository is imported as; None where its name does not lead there."""
+    """Returns the module name for a file of the repository; None if the name does not lead to the file."""
     place = os.path.splitext(inner)[0]
     stem = os.path.basename(place)
     if name == "__main__":

@@ -1,4 +1,4 @@
-"""Runs a user's program, records its launches, and writes them as a corpus: what `irdiff capture` starts."""
+"""Runs a user's program, records its launches, and writes them as a corpus: `irdiff capture` starts it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(gpu.backend, gpu.arch)
 
 
 def main(words):
-    """The exit code: the program's own where it failed."""
+    """Returns the exit code: the program's own if it failed."""
     arguments = _parser().parse_args(words)
     sys.path[:0] = arguments.imports
     sys.path += [arguments.packages] if arguments.packages else []
@@ -102,11 +102,11 @@ def _record(arguments):
         _say("  without a GPU results are not computed: what checks them fails; what ran is recorded")
     arch = gpu.split()[1] if gpu else ""
     target = (arch if arch.startswith("gfx") else f"sm_{arch}") if gpu else name
-    rows, skipped, copied = ([], [], []) if is_empty else _write(arguments, recorder, target)
+    written_launches, skipped, copied = ([], [], []) if is_empty else _write(arguments, recorder, target)
     for kernel, why in copied:
         _say(f"copied, not imported: {kernel}: {why}")
-    reported = _report(arguments, recorder.count, rows, skipped, failed)
-    written = {f"{launch_id.partition(':')[0]}.py" for launch_id, _ in rows}
+    reported = _report(arguments, recorder.count, written_launches, skipped, failed)
+    written = {f"{launch_id.partition(':')[0]}.py" for launch_id, _ in written_launches}
     left = [] if is_empty else written_files.left(arguments.out, _family(arguments), written)
     if left:
         _say(f"left of an earlier recording: {', '.join(left)}")
@@ -124,10 +124,10 @@ def _write(arguments, recorder, target):
 
 
 def _find_gpu():
-    """What Triton finds, as text; None where it finds no GPU.
+    """Returns Triton's GPU as text; None without a GPU.
 
-    Asked in another process: to ask starts torch and the GPU, which is for the program to do, after it
-    has set what it sets (visible devices, allocators, children that it forks).
+    Another process finds it, because this starts torch and the GPU. The program must do that itself, after it
+    has set visible devices and allocators and forked children.
     """
     words = [sys.executable, "-c", _FIND_GPU]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -153,13 +153,13 @@ def _run(arguments):
             frames = frames.tb_next  # what started the program says nothing to its author
         traceback.print_exception(type(error), error, frames)
         lacks = error.name if isinstance(error, ModuleNotFoundError) else None
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
-        return said, 1, lacks and lacks.partition(".")[0]
+        failure = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
+        return failure, 1, lacks and lacks.partition(".")[0]
     return None, 0, None
 
 
 def _exit_of(error):
-    """As the interpreter takes `sys.exit(…)`: a number is the exit code, anything else is printed."""
+    """Handles `sys.exit(…)` as the interpreter does: a number is the exit code, anything else is printed."""
     if error.code is None:
         return None, 0
     if isinstance(error.code, int):
@@ -170,7 +170,7 @@ def _exit_of(error):
 
 
 def _cure(arguments, lacks):
-    """What to type where the program imports what is not there."""
+    """Returns what to type if a module that the program imports is missing."""
     for above, folders, _ in os.walk(arguments.repo) if arguments.repo else ():
         if lacks in folders or os.path.isfile(os.path.join(above, f"{lacks}.py")):
             place = os.path.relpath(above, arguments.repo)
@@ -179,19 +179,19 @@ def _cure(arguments, lacks):
     return arguments.cure.replace("{}", lacks)
 
 
-def _report(arguments, count, rows, skipped, failed):
-    """The exit code of a recording whose files are written."""
+def _report(arguments, count, written_launches, skipped, failed):
+    """Returns the exit code of a recording whose files are written."""
     if count:
-        kernels = len({launch_id.split(":")[0] for launch_id, _ in rows})
-        launched = f"{_counted(count, 'launch', 'launches')}, {len(rows)} different"
+        kernels = len({launch_id.split(":")[0] for launch_id, _ in written_launches})
+        launched = f"{_counted(count, 'launch', 'launches')}, {len(written_launches)} different"
         _say(f"{launched}, of {_counted(kernels, 'kernel', 'kernels')}, in {arguments.out}")
     for kernel, why in skipped:
         _say(f"not written: {kernel}: {why}")
     if arguments.json:
-        _write_json(arguments.json, rows, skipped, failed)
-    if rows and arguments.repo is None:
+        _write_json(arguments.json, written_launches, skipped, failed)
+    if written_launches and arguments.repo is None:
         _say(f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {arguments.out}")
-    return 0 if rows else _NOTHING_RECORDED
+    return 0 if written_launches else _NOTHING_RECORDED
 
 
 def _counted(count, one, many):
@@ -202,7 +202,7 @@ def _say(text):
     print(f"irdiff: {text}", file=sys.stderr)
 
 
-def _write_json(path, rows, skipped, ended):
+def _write_json(path, written_launches, skipped, ended):
     launches = [
         {
             "id": launch_id,
@@ -213,7 +213,7 @@ def _write_json(path, rows, skipped, ended):
             "attributes": recorded.attributes,
             "grid": recorded.grid,
         }
-        for launch_id, recorded in rows
+        for launch_id, recorded in written_launches
     ]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"launches": launches, "not_written": skipped, "ended": ended}, file, indent=1)

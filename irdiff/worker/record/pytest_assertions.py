@@ -1,8 +1,8 @@
-"""Assertions of tests whose kernels compute nothing.
+"""Handles assertions of tests whose kernels compute nothing.
 
-What an assertion checks decides whether a test passes, and nothing else. So a failing `assert` goes on here,
-and a value that is read in one, or in a function called `assert…`, does not make a test less followed. Those
-of numpy and torch check nothing.
+An assertion decides only whether a test passes. So a failing `assert` does not stop the test here, and a
+value that only an assertion reads, or a function called `assert…`, does not make a test less followed.
+Assertions of numpy and torch check nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..loaded import WORKER, is_standard
 
 
 def turn_off():
-    """Works from now on, in this process; modules that are imported before keep their assertions."""
+    """Works from now on, in this process. Modules that were imported before keep their assertions."""
     _go_on_after_assertions(importlib.import_module("_pytest.assertion.rewrite"))
     with contextlib.suppress(ModuleNotFoundError):  # a repository need not have it
         _turn_off_those_of_numpy()
@@ -41,8 +41,8 @@ def _go_on_after_assertions(rewrite):
     """rewrite: the module in which pytest compiles tests."""
     compile_test, root = rewrite._rewrite_test, os.path.join(os.getcwd(), "")
 
-    def compile_forgiving(*given):
-        stat, code = compile_test(*given)
+    def compile_forgiving(*arguments):
+        stat, code = compile_test(*arguments)
         return stat, _below(root, code)
 
     rewrite._rewrite_test = compile_forgiving
@@ -51,7 +51,9 @@ def _go_on_after_assertions(rewrite):
 
 
 def _below(root, code):
-    """The same code, whose file is named from the root: the name reaches the machine code of an assertion."""
+    """Returns the code with its file named relative to the root: the name reaches the machine code of an
+    assertion.
+    """
     inner = [_below(root, value) if hasattr(value, "co_filename") else value for value in code.co_consts]
     name = code.co_filename[len(root) :] if code.co_filename.startswith(root) else code.co_filename
     return code.replace(co_filename=name, co_consts=tuple(inner))
@@ -69,7 +71,7 @@ def in_one():
 
 
 def is_only_asserted():
-    """Whether the value that the running line of a test asks for can reach nothing but assertions."""
+    """Whether the value that the running line of a test reads can reach nothing but assertions."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(WORKER):
         frame = frame.f_back
@@ -80,7 +82,7 @@ def is_only_asserted():
 
 
 def learn(root):
-    """Reads the files of all modules that are loaded from there: once, for all processes forked from here."""
+    """Reads the files of all modules loaded from `root`, once for all processes forked from here."""
     below = os.path.join(os.path.realpath(root), "")
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None) or ""
@@ -97,7 +99,7 @@ class _Forgiving(ast.NodeTransformer):
 
 
 class _Lines:
-    """Lines of a file of tests."""
+    """Line numbers of a file of tests."""
 
     def __init__(self, tree=None):
         nodes = list(ast.walk(tree)) if tree else []
@@ -110,7 +112,7 @@ class _Lines:
 
 
 def _only_asserted(function):
-    """Statements of a function that name what `asm` has, where its assertions alone look at that name."""
+    """Yields assignments `name = kernel.asm[stage]` of a function whose name only assertions read."""
     nodes = list(ast.walk(function))
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     in_asserts = _names_read(
@@ -133,7 +135,7 @@ def _names_read(nodes):
 
 
 def _is_of_asm(node):
-    """`kernel.asm[stage]`, with nothing that runs in it."""
+    """Matches `kernel.asm[stage]` if evaluating it calls nothing else."""
     return (
         isinstance(node, ast.Subscript)
         and isinstance(node.slice, ast.Constant)

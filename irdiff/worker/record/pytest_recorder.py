@@ -1,7 +1,7 @@
 """Records what each test of a pytest session launches: a plugin of pytest, and the sink of its launches.
 
-Each test is a line of JSON, written as it ends. A launch that gives the compiler other inputs than all before
-it is written once (`recorded_ir`). Why a test is not wholly followed are its `doubts`.
+Each test is a line of JSON, written as it ends. A launch with new inputs for the compiler is written once
+(`recorded_ir`). The `doubts` of a test say why it is not wholly followed.
 """
 
 from __future__ import annotations
@@ -32,28 +32,26 @@ from . import pytest_assertions
 
 _MOST_REASON = 300
 _MOST_CPU_S = 30
-"""Without a GPU a test takes tenths of a second; one that calculates for longer is not worth the wait."""
+"""Without a GPU a test takes tenths of a second. One that calculates for longer is not worth the wait."""
 _MOST_IDLE_S = 10
-"""Neither a test nor a program that it started runs for so long: it waits for what never comes, since the
-kernel or the process that it waits for was not started.
-"""
+"""A test that idles for so long waits for a kernel or process that was not started."""
 _MOST_LATE = 2
-"""Tests of one function that take too long, before its others do not run: they mostly calculate the same."""
+"""After so many slow tests of one function its others do not run: they mostly calculate the same."""
 _NEEDS_CODE = 71
-"""The exit code of a test's process that has to run again, with the texts that it was not given."""
+"""The exit code of a test's process that must run again, with the texts that it did not get."""
 CANNOT_WRITE = 74
-"""The exit code of a process that could not write what it has seen: its tests did not fail."""
+"""The exit code of a process that could not write its results. Its tests did not fail."""
 _STAGES = frozenset({"ttir", "ttgir", "llir", "ptx", "amdgcn"})
-"""Whose texts are compared, case by case."""
+"""Stages whose texts are compared, case by case."""
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
-"""Where an object lies that an error names: another place in each process."""
+"""An object's address in an error, which differs in each process."""
 
 
 class TestRecorder:
     """Takes the launches of one session, and writes them below a folder.
 
-    Each test runs in a process of its own, forked once the tests are collected. So what a test depends on, it
-    does itself: no fixture, cache or global has seen another test.
+    Each test runs in a process of its own, forked once the tests are collected. So no fixture, cache or
+    global has seen another test.
     """
 
     __test__ = False
@@ -70,7 +68,9 @@ class TestRecorder:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_generate_tests(self, metafunc):
-        """Makes no items of parameters that are not to run: most of what collecting a large file takes."""
+        """Creates no items for parameters that are not to run, which is most of the time of collecting a
+        large file.
+        """
         yield
         calls = getattr(metafunc, "_calls", None)
         if calls:
@@ -89,7 +89,7 @@ class TestRecorder:
         return True
 
     def pytest_collection_finish(self):
-        """What is worked out here is so for every test."""
+        """Does work that all tests share."""
         settings.Settings().changed  # noqa: B018
         pytest_assertions.learn(os.getcwd())
         _seed()
@@ -98,7 +98,7 @@ class TestRecorder:
         gc.freeze()
 
     def _ran(self, item, compiles=False):
-        """Runs a test. The exit code of its process, 0 where that died and is so written."""
+        """Runs a test. Returns the exit code of its process; 0 if that died, which is then written."""
         pid = os.fork()
         if pid == 0:
             self._compiles = compiles
@@ -119,7 +119,7 @@ class TestRecorder:
     def _write_died(self, item, reason):
         test = _Test(name_of(item))
         test.outcome, test.reason = "died", reason
-        write_line(self.lines, test.row())
+        write_line(self.lines, test.as_json())
 
     def _run_in_child(self, item):
         code = 70
@@ -134,7 +134,7 @@ class TestRecorder:
             os._exit(code)
 
     def _record(self, item):
-        """Writes the line of a test. False where it failed, and was not given a text that it looked at."""
+        """Writes the line of a test. Returns False if it failed and had not got a text that it read."""
         self._test = test = _Test(name_of(item))
         noted.has_launched, noted.listener, noted.compiled_text = False, self._doubt, self.compiled_text
         storages.begin_entry(())
@@ -146,30 +146,30 @@ class TestRecorder:
         test.read = noted.end_files()
         if test.outcome == "failed" and not self._compiles and any(not text for _, _, text in test.reads):
             return False
-        write_line(self.lines, test.row())
+        write_line(self.lines, test.as_json())
         return True
 
-    def _doubt(self, what):
-        """A test that starts another Python process ends there: what that launches is never seen."""
-        self._test.doubt(what)
-        if what == noted.CHILD:
-            pytest.fail(what, pytrace=False)
+    def _doubt(self, reason):
+        """Ends a test that starts another Python process, because launches there are never seen."""
+        self._test.doubt(reason)
+        if reason == noted.CHILD:
+            pytest.fail(reason, pytrace=False)
 
     def append(self, captured):
-        """A launch was intercepted."""
-        made = captured.made
-        if not hasattr(made, "recording"):  # a kernel that is there is launched again
+        """Takes an intercepted launch."""
+        frontend_input = captured.frontend_input
+        if not hasattr(frontend_input, "recording"):  # a kernel that is there is launched again
             try:
-                made.recording = self._recorded(captured)
+                frontend_input.recording = self._recorded(captured)
             except recorded_ir.Unrecordable as error:
-                made.recording = ""
+                frontend_input.recording = ""
                 self._test.doubt(str(error))
-            made.module = made.settings = None  # a megabyte each
-        if made.recording:
-            self._test.launched.append((made.recording, captured))
+            frontend_input.module = frontend_input.settings = None  # a megabyte each
+        if frontend_input.recording:
+            self._test.launched.append((frontend_input.recording, captured))
 
     def _recorded(self, captured):
-        """The name of the recording of a launch. Raises recorded_ir.Unrecordable."""
+        """Returns the name of the recording of a launch. Raises recorded_ir.Unrecordable."""
         if captured.target != stub_driver.gpu_of(self.target):
             raise recorded_ir.Unrecordable(f"compiles for another GPU: {captured.target.arch}")
         name = recorded_ir.digest_of(captured)[:32]
@@ -181,12 +181,13 @@ class TestRecorder:
         return name
 
     def compiled_text(self, reached, stage):
-        """What the compiler makes of a launch, for a test that asks; None where it is not recorded.
+        """Returns the compiler's text of a launch, for a test that reads it; None if the launch is not
+        recorded.
 
-        A text that can reach nothing but assertions is empty: they decide nothing, and what they look at is
-        compared like all that is compiled.
+        A text that only assertions read is empty: they decide nothing, and all compiled texts are compared
+        anyway.
         """
-        name = getattr(reached.made, "recording", "")
+        name = getattr(reached.frontend_input, "recording", "")
         if name and not self._compiles and stage in _STAGES and pytest_assertions.is_only_asserted():
             self._test.reads.append([name, stage, ""])
             return ""
@@ -202,13 +203,13 @@ class TestRecorder:
         return text
 
     def failed(self, error, path=""):
-        """The frontend raises it to the test. `path`: of the file of IR that it was given."""
+        """Notes an error that the frontend raises to the test. `path`: the file of IR that was compiled."""
         text = _without_places(f"{type(error).__name__}: {error}", *path and [os.path.dirname(path)])
         self._test.errors.append(_one_line(_ADDRESS.sub("at 0x", text)))
 
 
 class _Test:
-    """What one test does."""
+    """The results of one test."""
 
     def __init__(self, name):
         self.name, self.began = name, time.monotonic()
@@ -222,8 +223,8 @@ class _Test:
         self.doubts: dict = {}
         self.outcome, self.reason = "passed", ""
 
-    def doubt(self, what):
-        self.doubts[what] = None
+    def doubt(self, reason):
+        self.doubts[reason] = None
 
     def report(self, report):
         if report.outcome != "passed" and self.outcome != "failed":
@@ -231,7 +232,7 @@ class _Test:
             text = crash.message if crash else str(report.longrepr[-1] if report.skipped else report.longrepr)
             self.outcome, self.reason = report.outcome, _one_line(text)
 
-    def row(self):
+    def as_json(self):
         if self.left_out:
             self.doubt(f"leaves out {sum(self.left_out.values())} configs of autotuners")
         calls, kernels = launching.Calls(), {}
@@ -257,7 +258,9 @@ class _Test:
 
 
 def name_of(item):
-    """`tests/test_norm.py::test_rms[bf16]`, from the current folder: as pytest takes it there."""
+    """Returns `tests/test_norm.py::test_rms[bf16]`, relative to the current folder, as pytest accepts it
+    there.
+    """
     _, _, inner = item.nodeid.partition("::")
     return f"{os.path.relpath(item.path)}::{inner}"
 
@@ -267,10 +270,10 @@ def _function_of(item):
 
 
 def identity_of(item):
-    """What a test is known by on both sides: its name, with values in the place of `[dtype0]`.
+    """Returns a name of a test that is the same on both sides, with values in place of `[dtype0]`.
 
-    pytest numbers parameters that have no name of their own, so such a number is that of another value once a
-    parameter is added before it. A value that is printed with its address keeps its number.
+    pytest numbers parameters without a name, so the number changes when a parameter is added before it. A
+    value whose text has an address keeps its number.
     """
     name, call = name_of(item), getattr(item, "callspec", None)
     if call is None or not name.endswith(f"[{call.id}]"):
@@ -285,7 +288,7 @@ def identity_of(item):
 
 
 def _wait_for(pid):
-    """(status of the process once it has ended, whether it was ended for it did nothing)"""
+    """Returns (status of the ended process, whether it was killed because it idled)."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:  # a kernel without it
@@ -302,7 +305,7 @@ def _wait_for(pid):
 
 
 def _ticks_of(pid):
-    """Processor time so far of a process, of the programs that it started and of theirs."""
+    """Returns the processor time so far of a process and of all programs below it."""
     ticks = 0
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -315,13 +318,13 @@ def _ticks_of(pid):
     return ticks
 
 
-def write_line(path, row):
-    write_lines(path, [row])
+def write_line(path, record):
+    write_lines(path, [record])
 
 
-def write_lines(path, rows):
-    """In one piece: other processes write to the file, too."""
-    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+def write_lines(path, records):
+    """Writes in one piece, because other processes write to the file too."""
+    text = "".join(json.dumps(record) + "\n" for record in records).encode()
     with _writing():
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         if os.write(descriptor, text) < len(text):
@@ -339,7 +342,7 @@ def _write_whole(path, text):
 
 @contextlib.contextmanager
 def _writing():
-    """Ends this process if anything cannot be written. A test would take the error for its own."""
+    """Ends this process if a write fails. A test would take the error for its own."""
     try:
         yield
     except OSError:
@@ -347,7 +350,7 @@ def _writing():
 
 
 def _seed():
-    """A test draws the same numbers whatever ran before it."""
+    """Makes a test draw the same numbers whatever ran before it."""
     random.seed(0)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(0)
@@ -356,7 +359,7 @@ def _seed():
 
 
 def _without_places(text, *folders):
-    """Where the toolchain and the repository lie, and these folders, is another place on each side."""
+    """Removes the paths of the toolchain, the repository and these folders, which differ on each side."""
     text = text.replace(describe.TRITON_ROOT, "<triton>")
     for folder in (os.path.realpath("."), *folders):
         text = text.replace(os.path.join(folder, ""), "")

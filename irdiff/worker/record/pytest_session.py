@@ -1,4 +1,4 @@
-"""Runs the tests of a repository without a GPU, and records what each launches: what `--tests` starts.
+"""Runs the tests of a repository without a GPU, and records what each launches: `--tests` starts it.
 
 Each file of tests is imported in a process of its own, forked from this one, which has imported Triton and
 torch: once to collect its tests, and again to run them, each in a process forked from there
@@ -21,14 +21,16 @@ from ..serve import extra_packages
 from ..serve.server import die_with_parent
 
 _LEAST_PART = 50
-"""Tests for which a file is collected once more."""
+"""The fewest tests for which a file is collected once more."""
 _QUIET = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
 
 _COLLECT = [*_QUIET, "--collect-only", "-qq"]
 
 
 def main(words):
-    """Writes `tests-N.jsonl`, `collected.jsonl` and the launches to the folder `--out`. The exit code."""
+    """Writes `tests-N.jsonl`, `collected.jsonl` and the launches to the folder `--out`. Returns the exit
+    code.
+    """
     arguments = _parser().parse_args(words)
     out = os.path.abspath(arguments.out)
     os.makedirs(out, exist_ok=True)
@@ -51,8 +53,8 @@ def main(words):
 
 
 def _load_pytest():
-    """Once, for all processes forked from here: each would read its 60 modules anew, and look through the
-    objects of torch whenever it collects garbage.
+    """Loads pytest once for all processes forked from here. Each would otherwise read its 60 modules, and
+    scan torch's objects whenever it collects garbage.
     """
     config = importlib.import_module("_pytest.config")
     for name in getattr(config, "default_plugins", ()):
@@ -79,7 +81,7 @@ def _parser():
 
 
 def _collect_all(paths, collected, jobs):
-    """The exit code. Each file apart: two folders may each have a `test_core.py`."""
+    """Collects each file apart: two folders may each have a `test_core.py`. Returns the exit code."""
     parts: dict = {}
     for path in paths or [""]:  # where pytest's own settings say that tests are
         listed = f"{collected}.files"
@@ -98,7 +100,7 @@ def _size(path):
 
 
 def _list(path, collected, listed):
-    """Writes the files in which pytest looks for tests; none for what is a test already."""
+    """Writes the files in which pytest looks for tests; none if `path` names a test."""
     import pytest
 
     with open(listed, "w", encoding="utf-8") as file:
@@ -120,7 +122,7 @@ class _Failures:
 
 
 class _Lister(_Failures):
-    """Writes the files of tests, and imports none of them."""
+    """Writes the names of test files, without importing them."""
 
     def __init__(self, collected, file):
         super().__init__(collected)
@@ -158,15 +160,15 @@ def _collect(path, collected):
 
 
 def _by_file(names):
-    found: dict = {}
+    names_by_file: dict = {}
     for name in names:
-        found.setdefault(name.partition("::")[0], []).append(name)
-    return found
+        names_by_file.setdefault(name.partition("::")[0], []).append(name)
+    return names_by_file
 
 
 def _run(files, out, arguments):
-    """Each process collects one file, and runs its tests, or a part of them. The exit code: a process that
-    ends by a fault of its tests leaves these out, and is no failure.
+    """Runs each file, or a part of its tests, in a process. Returns the exit code. A process that its own
+    tests crash leaves them out, and is no failure.
     """
     from .pytest_recorder import CANNOT_WRITE
 
@@ -178,7 +180,7 @@ def _run(files, out, arguments):
 
 
 def _in_parallel(works, jobs):
-    """Each in a process of its own. The greatest exit code."""
+    """Runs each in a process of its own. Returns the greatest exit code."""
     running, worst = 0, 0
     for work in works:
         if running >= jobs:
@@ -190,7 +192,9 @@ def _in_parallel(works, jobs):
 
 
 def _parts(files, jobs):
-    """[(path, names)], the largest first: four for each process, or whole files where these are smaller."""
+    """Returns [(path, names)], the largest first: about four parts for each process, or whole files if these
+    are smaller.
+    """
     most = max(_LEAST_PART, -(-sum(map(len, files.values())) // (4 * jobs)))
     parts = [
         (path, names[start : start + most])
@@ -213,7 +217,7 @@ def _run_file(path, names, out, lines, arguments):
 
 
 def _in_child(work):
-    """Does it, and ends this process."""
+    """Does the work, and ends this process."""
     code = 70
     try:
         die_with_parent()

@@ -1,12 +1,12 @@
-"""Every Triton launch of a program as it runs, with or without a GPU.
+"""Records every Triton launch of a program as it runs, with or without a GPU.
 
 Without a GPU the driver is a stub and nothing is compiled; autotuned kernels give one launch per pinned
-config. With one, each launch is recorded and then goes on; of an autotuned kernel the chosen config is
-recorded, not what was tried on the way. Launches that are the same to the compiler count once.
+config. With a GPU, each launch is recorded and then continues. Of an autotuned kernel the chosen config is
+recorded, not those that were tried. Launches that are the same to the compiler count once.
 
-On a GPU recording changes nothing that the program computes: the kernel's own caches and hooks are not
-touched, its grid is evaluated once, nothing is read from tensors while a CUDA graph is captured, and what
-cannot be recorded is kept with its reason while the program goes on.
+On a GPU, recording changes nothing that the program computes: the kernel's own caches and hooks are not
+touched, its grid is evaluated once, nothing is read from tensors while a CUDA graph is captured, and failures
+to record are kept with their reason while the program continues.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Tensor:
 
     @property
     def place(self):
-        """What identifies a tensor: arguments with an equal place are one tensor."""
+        """Identifies a tensor: arguments with an equal place are one tensor."""
         return (self.storage, self.dtype, self.shape, self.strides, self.offset)
 
 
@@ -68,7 +68,7 @@ class Recorded:
     """One launch: the JIT function, its arguments by parameter, its options and grid."""
 
     def __init__(self, captured, digest, arguments):
-        self.function, self.grid, self.options = captured.function, captured.grid, captured.given
+        self.function, self.grid, self.options = captured.function, captured.grid, captured.call_options
         self.digest, self.arguments = digest, arguments
         src = captured.src
         self.constexprs = {describe.name_of(src, key): value for key, value in src.constants.items()}
@@ -77,17 +77,17 @@ class Recorded:
 
 
 class Recorder:
-    """Open it around a program; `launches` then holds what it launched, in order."""
+    """Open it around a program; `launches` then holds the program's launches, in order."""
 
     def __init__(self, target=None):
-        """`target` as in its TOML where there is no GPU; None lets launches go on on the real one."""
+        """`target` as in its TOML if there is no GPU; None lets launches continue on the real one."""
         self.target = target
         self.launches: dict = {}
         self.count = 0
         self.failures: dict = {}
-        """{(kernel, why it was not recorded): None}: where there is a GPU."""
+        """{(kernel, why it was not recorded): None}, only with a GPU."""
         self._seen: dict = {}
-        """{key of a launch: its function, kept so that its id stays its own}"""
+        """{key of a launch: its function, kept so that its id is not reused}"""
         self._state = threading.local()
         self._undo = contextlib.ExitStack()
 
@@ -116,9 +116,9 @@ class Recorder:
     # without a GPU
 
     def append(self, captured):
-        """A launch that was intercepted."""
+        """Takes an intercepted launch."""
         self.count += 1
-        key = _key_of(captured.function, captured.grid, (*captured.bound.values(), captured.given))
+        key = _key_of(captured.function, captured.grid, (*captured.bound.values(), captured.call_options))
         if key not in self._seen:
             self._seen[key] = captured.function
             self._keep(captured)
@@ -127,9 +127,9 @@ class Recorder:
         """described: {id of an argument: what was recorded of it before the launch}"""
         digest = describe.specialization_of(captured)
         if digest not in self.launches:
-            known = dict(described)
+            recorded_before = dict(described)
             arguments = {
-                name: known[id(value)] if id(value) in known else _described(value)
+                name: recorded_before[id(value)] if id(value) in recorded_before else _described(value)
                 for name, value in captured.bound.items()
             }
             self.launches[digest] = Recorded(captured, digest, arguments)
@@ -151,7 +151,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def keeping(self, kernel):
-        """What fails in here is kept in `failures`: the program must not end by being recorded."""
+        """Keeps errors in `failures`: recording must not end the program."""
         try:
             yield
         except Exception as error:
@@ -161,7 +161,9 @@ class Recorder:
         self.failures[(kernel, why)] = None
 
     def pending(self, kernel, launcher, args):
-        """Arguments of a launch that `add` is to record once it is over; None where it was seen before."""
+        """Returns the arguments of a launch that `add` records once it is over; None if it was seen
+        before.
+        """
         if getattr(self._state, "quiet", False):
             return None
         with self.keeping(kernel):
@@ -173,8 +175,8 @@ class Recorder:
         return None
 
     def add(self, function, words, grid, pending):
-        """Records a launch that did not come by the frontend: its arguments and options by name."""
-        self._record(function, (), words, grid, {id(value): row for value, row in pending})
+        """Records a launch that did not pass the frontend: its arguments and options by name."""
+        self._record(function, (), words, grid, {id(value): described for value, described in pending})
 
     def _record(self, function, args, kwargs, grid, described=()):
         bound = intercept.bind(function, args, kwargs)
@@ -183,35 +185,35 @@ class Recorder:
         if key not in self._seen:
             reached = self._probe(function, args, kwargs, grid)
             self._seen[key] = function
-            given = {name: value for name, value in kwargs.items() if name not in bound}
-            self._keep(intercept.Captured(function, bound, given, numbers, reached), described)
+            call_options = {name: value for name, value in kwargs.items() if name not in bound}
+            self._keep(intercept.Captured(function, bound, call_options, numbers, reached), described)
 
     def _probe(self, function, args, kwargs, grid):
-        """What the frontend makes of a launch, past any cache of compiled kernels.
+        """Returns the frontend's result for a launch, past any cache of compiled kernels.
 
-        A copy of the function is asked: another thread may launch the same one, and its hooks are not for us.
+        It runs on a copy of the function: another thread may launch the same one, and its hooks must not run.
         """
-        asked = copy.copy(function)
+        probe = copy.copy(function)
         name = "device_caches" if hasattr(function, "device_caches") else "cache"
-        fresh: dict = collections.defaultdict(asked.create_binder if name == "device_caches" else dict)
-        setattr(asked, name, fresh)
-        asked.pre_run_hooks = []
-        asked._call_hook = lambda *_, **__: None
+        fresh: dict = collections.defaultdict(probe.create_binder if name == "device_caches" else dict)
+        setattr(probe, name, fresh)
+        probe.pre_run_hooks = []
+        probe._call_hook = lambda *_, **__: None
         self._state.probing = True
         try:
             # in a context of its own: there compilation is not left to other threads
-            contextvars.copy_context().run(self._ask, asked, args, kwargs, grid)
+            contextvars.copy_context().run(self._ask, probe, args, kwargs, grid)
         except intercept.Reached as reached:
             return reached
         finally:
             self._state.probing = False
         raise RuntimeError(f"irdiff: the frontend of {function.fn.__name__} did not come to its compiler")
 
-    def _ask(self, asked, args, kwargs, grid):
+    def _ask(self, probe, args, kwargs, grid):
         asynchronous = sys.modules.get("triton.runtime._async_compile")
         if asynchronous is not None:
             asynchronous.active_mode.set(None)
-        self._run(asked, *args, grid=grid, warmup=True, **kwargs)
+        self._run(probe, *args, grid=grid, warmup=True, **kwargs)
 
     def _try(self, bench, tuner, *args, **kwargs):
         self._state.quiet = True
@@ -222,7 +224,7 @@ class Recorder:
 
 
 class _Once:
-    """A program's grid function, called as often as without us."""
+    """A program's grid function, called as often as without irdiff."""
 
     def __init__(self, function):
         self.function, self.values = function, []
@@ -234,7 +236,7 @@ class _Once:
 
 
 def _key_of(function, grid, values):
-    """A key that is quick to make. Equal keys mean equal launches."""
+    """Returns a cheap key. Equal keys mean equal launches."""
     return (id(function), repr(grid), *map(_cheap, values))
 
 
@@ -268,7 +270,7 @@ def _described(value):
 
 
 def _content(tensor, dtype):
-    """The (fill, values) of a torch tensor: small integers by value, others by what they look like."""
+    """Returns (fill, values) of a torch tensor: small integers by value, others by what they look like."""
     is_floating_point = corpus_api.DType(dtype).is_floating_point
     try:
         count = 0 if _is_being_captured(tensor) else tensor.numel()
@@ -284,7 +286,7 @@ def _content(tensor, dtype):
 
 
 def _is_being_captured(tensor):
-    """Whether operations on it go into a CUDA graph, which reading a value would spoil."""
+    """Whether its operations go into a CUDA graph, which reading a value would break."""
     is_on_gpu = getattr(getattr(tensor, "device", None), "type", None) == "cuda"
     return is_on_gpu and sys.modules["torch"].cuda.is_current_stream_capturing()
 

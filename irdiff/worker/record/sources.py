@@ -1,9 +1,9 @@
-"""The source of a kernel with everything that it needs, as one readable Python file.
+"""Writes the source of a kernel with everything that it needs, as one readable Python file.
 
-Follows the names that a JIT function reads: other JIT functions, constexpr functions, plain helpers,
-classes and global values, wherever they were defined. Triton's and the standard library's own modules
-are imported again, and so is what the repository of the recorded program holds; every other module
-(Inductor's helpers, another package) becomes a module object that holds the members in use.
+Follows the names that a JIT function reads: other JIT functions, constexpr functions, plain helpers, classes
+and global values, wherever they were defined. Modules of Triton, of the standard library and of the recorded
+program's repository are imported. Every other module (Inductor's helpers, another package) becomes a module
+object that holds the members in use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Unwritable(Exception):
 
 
 class SourceFile:
-    """One namespace: imports, values and definitions, each before what uses it."""
+    """One namespace: imports, values and definitions, each before its first use."""
 
     def __init__(self, importable=None):
         self.importable = importable or Importable()
@@ -44,7 +44,7 @@ class SourceFile:
         self._bound = {"triton": triton, "tl": tl}
 
     def text(self, using=""):
-        """The file up to its launches; `using` is what follows."""
+        """Returns the file up to its launches; `using` is the text that follows."""
         parts = [f"\n\n{part}\n" if "\n" in part else part for part in self.statements]
         body = re.sub("\n{4,}", "\n\n\n", "\n".join(parts))
         unused = [name for name in ("triton", "tl") if not re.search(rf"\b{name}\b", f"{body}\n{using}")]
@@ -85,13 +85,13 @@ class SourceFile:
     def _bind_definition(self, name, value):
         plain = getattr(value, "fn", value)
         own, module = plain.__name__, plain.__module__ or ""
-        found = self.importable.module_of(value)
-        if found is None and _is_importable(module, None):
+        origin_module = self.importable.module_of(value)
+        if origin_module is None and _is_importable(module, None):
             if "<locals>" in plain.__qualname__ or not hasattr(sys.modules.get(module), own):
                 raise Unwritable(f"{module}.{plain.__qualname__} cannot be imported")
-            found = module
-        if found is not None:
-            self.imports[name] = f"from {found} import {own}" + (f" as {name}" if own != name else "")
+            origin_module = module
+        if origin_module is not None:
+            self.imports[name] = f"from {origin_module} import {own}" + (f" as {name}" if own != name else "")
         elif own != name:
             self.bind(own, value)
             self.statements.append(f"{name} = {own}")
@@ -102,7 +102,7 @@ class SourceFile:
             self.statements.append(decorator + text.rstrip())
 
     def _bind_names(self, text, plain):
-        """Binds what the text of a definition reads from outside."""
+        """Binds the outside names that the text of a definition reads."""
         if inspect.isfunction(plain):
             self.future_annotations |= bool(plain.__code__.co_flags & _FUTURE_ANNOTATIONS)
             scope = _scope(plain)
@@ -116,7 +116,7 @@ class SourceFile:
                         self._bind_member(name, scope[name], path)
 
     def _bind_member(self, name, module, path):
-        """`path` of a module that is not imported again: `("maximum",)`, `("constants", "EPS")`."""
+        """Binds `path` of a module that is not imported: `("maximum",)`, `("constants", "EPS")`."""
         head = path[0]
         if not hasattr(module, head):
             raise Unwritable(f"{module.__name__} has no {head}")
@@ -150,7 +150,7 @@ class SourceFile:
         return f"@{name}({', '.join(words)})\n" if words else f"@{name}\n"
 
     def expression(self, value):
-        """A value as source. Raises Unwritable."""
+        """Writes a value as source. Raises Unwritable."""
         if value is None or isinstance(value, (bool, str, bytes)) or type(value) is int:
             return repr(value)
         if type(value) is float:
@@ -162,8 +162,8 @@ class SourceFile:
         if isinstance(value, tl.dtype):
             return next(f"tl.{name}" for name, x in vars(tl).items() if type(x) is type(value) and x == value)
         if isinstance(value, dict):
-            rows = [f"{self.expression(key)}: {self.expression(item)}" for key, item in value.items()]
-            return "{" + ", ".join(rows) + "}"
+            entries = [f"{self.expression(key)}: {self.expression(item)}" for key, item in value.items()]
+            return "{" + ", ".join(entries) + "}"
         if isinstance(value, (tuple, list)) or type(value).__name__ == "tuple":
             items = ", ".join(map(self.expression, value))
             if hasattr(value, "_fields"):
@@ -186,7 +186,7 @@ class SourceFile:
 
 
 def source_of(value):
-    """Its text from `def` or `class` on; decorators stay where the function is plain Python."""
+    """Returns the text from `def` or `class` on; decorators stay if the function is plain Python."""
     text = getattr(value, "src", None)
     if isinstance(text, str):
         return text
@@ -197,10 +197,10 @@ def source_of(value):
 
 
 def free_names(text):
-    """{name: {attribute paths}} of what a definition reads from outside."""
+    """Returns {name: {attribute paths}} that a definition reads from outside."""
     tree = ast.parse(text)
     local = {tree.body[0].name}
-    found: dict = {}
+    paths_by_name: dict = {}
     for node in ast.walk(tree):
         path: list = []
         while isinstance(node, ast.Attribute):
@@ -211,8 +211,8 @@ def free_names(text):
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             local.add(node.id)
         elif isinstance(node, ast.Name):
-            found.setdefault(node.id, set()).update([tuple(path)] if path else [])
-    return {name: paths for name, paths in found.items() if name not in local}
+            paths_by_name.setdefault(node.id, set()).update([tuple(path)] if path else [])
+    return {name: paths for name, paths in paths_by_name.items() if name not in local}
 
 
 def _scope(function):

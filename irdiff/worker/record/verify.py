@@ -7,10 +7,10 @@ Uses this interpreter's own torch and triton. Prints one JSON object a line: `id
 tolerance allows: right up to 1), `median_us`, `tflops`, `gb_per_s`, `peak_percent` and what it is a
 percentage of.
 
-A workload of torch tensors (a pack's) is called with the GPU as torch's default device and tells of its own
-references (`corpus_api.checked`); its tolerance is of the norm of a result's error, and its work is counted:
-operations of the reference by torch, bytes of inputs and results once each. Where it names no reference, `ok`
-is true if it runs, and `why` says so. An autotuned kernel takes its first config.
+A workload of torch tensors (a pack's) is called with the GPU as torch's default device and has its own
+references (`corpus_api.checked`). Its tolerance is that of the norm of a result's error, and its work is
+counted: operations of the reference by torch, bytes of inputs and results once each. Without a reference,
+`ok` is true if it runs, and `why` says so. An autotuned kernel uses its first config.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PEAKS = {
     "fp32": "peak_tf32_tflops",
 }
 _ERRORS = {"fp8e4nv": 0.1, "fp8e5": 0.2, "bf16": 0.02, "fp16": 0.005, "fp32": 0.002}
-"""Largest relative norm of a result's error, by the coarsest type among the inputs; tf32 for fp32."""
+"""The largest relative norm of a result's error, by the coarsest type among the inputs; tf32 for fp32."""
 _MEASURED = (
     "why max_abs_error relative_norm tolerance_used median_us tflops gb_per_s peak_percent peak_of"
 ).split()
@@ -73,9 +73,9 @@ def main(words):
     for place, (case, entry) in enumerate(_entries(root, options, torch, triton.__version__)):
         if place < options.done or place % parts != part - 1:
             continue
-        row = {"id": case, **_verify(torch, entry, facts)}
-        failed += not row["ok"]
-        print(json.dumps(row), flush=True)
+        result = {"id": case, **_verify(torch, entry, facts)}
+        failed += not result["ok"]
+        print(json.dumps(result), flush=True)
         if not _is_usable(torch):  # a fault ends every later call of this process
             again = [*sys.argv[:2], *words, "--done", str(place + 1)]
             os.execv(sys.executable, [sys.executable, *again])
@@ -83,7 +83,7 @@ def main(words):
 
 
 def _take_first_config(triton):
-    """Tuning would take longer than all else, and its choice is not ours."""
+    """Tuning would take longer than everything else."""
     run = triton.runtime.Autotuner.run
 
     def first(tuner, *args, **kwargs):
@@ -121,8 +121,8 @@ def _names(root, pattern):
 
 
 def _verify(torch, entry, facts):
-    row = dict.fromkeys(_MEASURED)
-    row.update(ok=False, rtol=entry.facts["rtol"], atol=entry.facts["atol"])
+    figures = dict.fromkeys(_MEASURED)
+    figures.update(ok=False, rtol=entry.facts["rtol"], atol=entry.facts["atol"])
     begin = time.perf_counter()
     try:
         storages: dict = {}
@@ -134,24 +134,24 @@ def _verify(torch, entry, facts):
             result = entry.function(*args, **kwargs)
             torch.cuda.synchronize()
         if storages or entry.facts["reference"]:
-            row.update(_compared(torch, entry, result, args, kwargs))
-            row["median_us"] = round(_median_us(torch, lambda: entry.function(*args, **kwargs)), 2)
-            row.update(_rates(entry.facts, args, facts, row["median_us"]))
+            figures.update(_compared(torch, entry, result, args, kwargs))
+            figures["median_us"] = round(_median_us(torch, lambda: entry.function(*args, **kwargs)), 2)
+            figures.update(_rates(entry.facts, args, facts, figures["median_us"]))
         else:
-            row.update(_of_checks(torch, list(corpus_api.checks), facts))
+            figures.update(_of_checks(torch, list(corpus_api.checks), facts))
     except Exception as error:
         traceback.print_exc()
         right = f" (after {len(corpus_api.checks)} calls that ran)" if corpus_api.checks else ""
-        row["why"] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:400] + right
-    row["seconds"] = round(time.perf_counter() - begin, 2)
+        figures["why"] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:400] + right
+    figures["seconds"] = round(time.perf_counter() - begin, 2)
     corpus_api.checks.clear()
     with contextlib.suppress(RuntimeError):  # after a fault
         torch.cuda.empty_cache()
-    return row
+    return figures
 
 
 def _of_checks(torch, checks, facts):
-    """What the references of one workload say, each of them; `ok` without one."""
+    """Compares each call of one workload with its reference; `ok` without references."""
     if not checks:
         return {"ok": True, "why": "no reference: it runs"}
     reasons, norms, used, microseconds, work = [], [], [], 0.0, {"flops": 0, "min_bytes": 0}
@@ -181,13 +181,15 @@ def _of_checks(torch, checks, facts):
         work["min_bytes"] += sum(value.numel() * value.element_size() for value in moved.values())
         with torch.device("cuda"):
             microseconds += _median_us(torch, functools.partial(check.function, *check.inputs))
-    row = {"ok": not reasons, "why": "; ".join(reasons) or None, "median_us": round(microseconds, 2)}
-    row["relative_norm"], row["tolerance_used"] = (max(row, default=None) for row in (norms, used))
-    return {**row, **_rates(work, checks[0].inputs, facts, row["median_us"])}
+    figures = {"ok": not reasons, "why": "; ".join(reasons) or None, "median_us": round(microseconds, 2)}
+    figures["relative_norm"], figures["tolerance_used"] = (
+        max(figures, default=None) for figures in (norms, used)
+    )
+    return {**figures, **_rates(work, checks[0].inputs, facts, figures["median_us"])}
 
 
 def _counted(torch, check, flops):
-    """What the reference gives in fp32, and how many operations its products take, added to `flops`."""
+    """Returns the reference's results in fp32, and `flops` plus the operations of its products."""
     from torch.utils.flop_counter import FlopCounterMode
 
     def wide(value):
@@ -199,21 +201,21 @@ def _counted(torch, check, flops):
 
 
 def _relative_norm(torch, got, want):
-    """Of the error; what neither side has a number for, or both the same infinity, is no error."""
+    """Positions where both sides are NaN, or the same infinity, count as no error."""
     same = (got == want) | (got.isnan() & want.isnan())
     error = torch.where(same, 0.0, got - want).norm()
     norm = torch.where(want.isfinite(), want, 0.0).norm().clamp_min(1e-30)
-    found = (error / norm).item()
-    return found if math.isfinite(found) else 1e300
+    relative = (error / norm).item()
+    return relative if math.isfinite(relative) else 1e300
 
 
 def _real(torch, value, storages):
-    """The value with real tensors where fakes were; two views of one storage stay so."""
+    """Replaces fakes by real tensors; two views of one storage stay so."""
     if isinstance(value, (list, tuple)):
         return type(value)(_real(torch, item, storages) for item in value)
     if not isinstance(value, corpus_api.FakeTensor):
         return value
-    row = {
+    argument = {
         "dtype": value.dtype.short,
         "shape": value.shape,
         "strides": value.strides,
@@ -224,8 +226,8 @@ def _real(torch, value, storages):
     if number not in storages:
         elements = value.storage.size_bytes // value.dtype.itemsize
         # The storage's number makes two inputs of one shape differ, counted from the first of the launch.
-        storages[number] = fills.storage_of(torch, row, elements, (0, len(storages)))
-    return fills.materialize(torch, row, storage=storages[number])
+        storages[number] = fills.storage_of(torch, argument, elements, (0, len(storages)))
+    return fills.materialize(torch, argument, storage=storages[number])
 
 
 def _compared(torch, entry, result, args, kwargs):
@@ -268,7 +270,7 @@ def _compared(torch, entry, result, args, kwargs):
 
 @contextlib.contextmanager
 def _exact_products(torch):
-    """Lets references multiply in full fp32, whatever this machine's torch does by default."""
+    """Makes references multiply in full fp32, whatever torch's default is on this machine."""
     backends = torch.backends.cuda.matmul, torch.backends.cudnn
     before = [backend.allow_tf32 for backend in backends]
     for backend in backends:
@@ -281,8 +283,8 @@ def _exact_products(torch):
 
 
 def _median_us(torch, call):
-    """Median of 20 calls by CUDA events, each behind a write that empties the L2. Calls of a workload may
-    launch several kernels and clear their outputs: that is in it.
+    """Returns the median of 20 calls by CUDA events, each after a write that empties the L2. A call may
+    launch several kernels and clear its outputs: that time is included.
     """
     flush = torch.empty(_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
     for _ in range(_WARM_UP):
@@ -301,19 +303,19 @@ def _median_us(torch, call):
 
 
 def _rates(work, args, facts, median_us):
-    """Rates, and the larger of the two percentages of peak: what bounds the launch."""
-    row, shares = {}, []
+    """Returns rates, and the larger of the two percentages of peak, which bounds the launch."""
+    rates, shares = {}, []
     if work["min_bytes"]:
-        row["gb_per_s"] = round(work["min_bytes"] / median_us / 1e3, 1)
+        rates["gb_per_s"] = round(work["min_bytes"] / median_us / 1e3, 1)
         if "memory_tb_per_s" in facts:
-            shares.append((100 * row["gb_per_s"] / 1000 / facts["memory_tb_per_s"], "memory_tb_per_s"))
+            shares.append((100 * rates["gb_per_s"] / 1000 / facts["memory_tb_per_s"], "memory_tb_per_s"))
     if work["flops"]:
-        row["tflops"] = round(work["flops"] / median_us / 1e6, 3)
+        rates["tflops"] = round(work["flops"] / median_us / 1e6, 3)
         first = next((arg for arg in args if hasattr(arg, "data_ptr")), None)
         peak = _PEAKS.get(corpus_api.dtype_name(first.dtype), "") if first is not None else ""
         if peak in facts:
-            shares.append((100 * row["tflops"] / facts[peak], peak))
+            shares.append((100 * rates["tflops"] / facts[peak], peak))
     if shares:
-        percent, row["peak_of"] = max(shares)
-        row["peak_percent"] = round(percent, 1)
-    return row
+        percent, rates["peak_of"] = max(shares)
+        rates["peak_percent"] = round(percent, 1)
+    return rates

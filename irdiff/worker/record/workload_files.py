@@ -1,9 +1,9 @@
-"""Recorded launches as a corpus folder: one readable workload file a kernel, and a README.md.
+"""Writes recorded launches as a corpus folder: one readable workload file for each kernel, and a README.md.
 
-A file imports the kernel where the recorded program's repository has it (`importable.py`), so that it
-launches the kernel of the revision that is compared, by its own autotuner and heuristics. Otherwise the file
-holds the kernel's source with what it needs (`sources.py`). It ends with `LAUNCHES`, in the form that
-`corpus_api` describes.
+A file imports the kernel if the recorded program's repository has it (`importable.py`), so that it launches
+the kernel of the compared revision, with its own autotuner and heuristics. Otherwise the file holds the
+kernel's source with what it needs (`sources.py`). It ends with `LAUNCHES`, in the form that `corpus_api`
+describes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import triton
 
 from .. import corpus_api
 from ..capture import describe
-from ..texts import given_by_wrappers
+from ..texts import names_set_by_wrappers
 from . import written_files
 from .importable import Importable
 from .record import Descriptor, Tensor
@@ -30,57 +30,59 @@ _WIDTH = 100
 
 
 class Workload:
-    """One file at work: its namespace, its shared tensors and its launches."""
+    """One file: its namespace, its shared tensors and its launches."""
 
     def __init__(self, function, importable):
         self.function = function
         self.source = SourceFile(importable)
         self.imports = {"launch"}
         self.shared: dict = {}
-        """What lies in one storage for several arguments: {its tensor: its name}."""
-        self.rows: dict = {}
-        """{words of a call without its grid: `_Row`}"""
+        """{text of a tensor: its name}, for tensors whose storage several arguments share."""
+        self.recorded_calls: dict = {}
+        """{arguments of a call without its grid: `_RecordedCall`}"""
         self.module = importable.module_of(function)
         self.why_copied = importable.why_not(function)
         name = function.fn.__name__
-        self.given = given_by_wrappers(function.fn.__globals__[name]) if self.module else set()
-        """Names of what the kernel's own autotuner and heuristics give it."""
+        self.wrapper_names = names_set_by_wrappers(function.fn.__globals__[name]) if self.module else set()
+        """Names of the arguments and options that the kernel's own autotuner and heuristics set."""
 
     def add(self, recorded):
-        """Raises Unwritable where an argument or a part of the kernel has no form as source."""
+        """Raises Unwritable if an argument or a part of the kernel has no form as source."""
         self.source.bind(self.function.fn.__name__, self.function)  # a copy with the same text comes here too
         words, keywords = self._arguments(recorded)
         clashing = {key: word for key, word in keywords.items() if key in _LAUNCH_KEYWORDS}
         named = [f"{key}={word}" for key, word in keywords.items() if key not in clashing]
-        given = tuple(f"{key}={word}" for key, word in clashing.items())
+        clashing_words = tuple(f"{key}={word}" for key, word in clashing.items())
         # configs of one call are one row: the autotuner tries all of them again
-        key = (*words, *named, given) if self.given else (len(self.rows),)
-        row = self.rows.setdefault(key, _Row(recorded, [*words, *named], given))
+        key = (*words, *named, clashing_words) if self.wrapper_names else (len(self.recorded_calls),)
+        call = self.recorded_calls.setdefault(key, _RecordedCall(recorded, [*words, *named], clashing_words))
         values = {**recorded.options, **recorded.arguments}
-        chosen = {name: values.get(name) for name in self.given}
+        chosen = {name: values.get(name) for name in self.wrapper_names}
         chosen = {name: x if isinstance(x, (bool, int, str)) else None for name, x in chosen.items()}
-        row.grids.append((chosen, tuple(recorded.grid or (1, 1, 1))))
+        call.grids.append((chosen, tuple(recorded.grid or (1, 1, 1))))
 
     def _arguments(self, recorded):
-        """Positional as far as they are run-time arguments, then by keyword."""
+        """Returns run-time arguments by position as far as possible, and the others by keyword."""
         shared = self._shared_names(recorded)
         words, keywords = [], {}
         positional = True
         for parameter in recorded.function.params:
             name = parameter.name
-            is_there = name in recorded.arguments and name not in self.given
+            is_there = name in recorded.arguments and name not in self.wrapper_names
             positional = positional and is_there and not parameter.is_constexpr
             if positional:
                 words.append(self._word(recorded.arguments[name], shared))
             elif is_there:
                 keywords[name] = self._word(recorded.arguments[name], shared)
         for name, value in recorded.options.items():
-            if value is not None and name not in self.given:
+            if value is not None and name not in self.wrapper_names:
                 keywords[name] = self._word(value, shared)
         return words, keywords
 
     def _shared_names(self, recorded):
-        """{storage and dtype: name} of tensors that lie in one storage; each is written once, above."""
+        """Returns {storage and dtype: name} of tensors that share a storage; each is written once, at the
+        top.
+        """
         tensors = list(describe.tensors(recorded.arguments.values()))
         shared = {}
         for key, group in _grouped(tensors, lambda tensor: (tensor.storage, tensor.dtype)).items():
@@ -124,10 +126,10 @@ class Workload:
         return f"tensor({', '.join(words)})"
 
     def text(self, about, target):
-        rows = list(self.rows.values())
-        arguments = (row.recorded.arguments.values() for row in rows)
+        recorded_calls = list(self.recorded_calls.values())
+        arguments = (call.recorded.arguments.values() for call in recorded_calls)
         labels = describe.numbered([describe.shape_of_first(values) for values in arguments])
-        calls = [self._call(row) for row in rows]
+        calls = [self._call(call) for call in recorded_calls]
         self.source.imports["irdiff_corpus"] = f"from irdiff_corpus import {', '.join(sorted(self.imports))}"
         parts = [f'"""{about}"""', ""]
         parts += ["from __future__ import annotations", ""] if self.source.future_annotations else []
@@ -139,31 +141,36 @@ class Workload:
         parts += [self.source.text("\n".join(launches)), *launches]
         return "\n".join([*parts, "}", ""]), labels
 
-    def _call(self, row):
-        kernel = f"{self.function.fn.__name__}[{self._grid(row)}]"
-        if row.given:
+    def _call(self, call):
+        kernel = f"{self.function.fn.__name__}[{self._grid(call)}]"
+        if call.clashing:
             self.source.imports["functools"] = "import functools"
-            kernel = f"functools.partial({kernel}, {', '.join(row.given)})"
-        return [kernel, *row.words]
+            kernel = f"functools.partial({kernel}, {', '.join(call.clashing)})"
+        return [kernel, *call.words]
 
-    def _grid(self, row):
-        """As the program gave it; where that depends on an autotuner's config, by the values that it has."""
-        if len({grid for _, grid in row.grids}) == 1:
-            return repr(row.grids[0][1])
+    def _grid(self, call):
+        """Returns the program's grid. If it depends on an autotuner's config, returns it by the config's
+        values.
+        """
+        if len({grid for _, grid in call.grids}) == 1:
+            return repr(call.grids[0][1])
         self.imports.add("grid_by")
         # a grid is not asked with options
         parameters = {parameter.name for parameter in self.function.params}
-        values = {name: {chosen[name] for chosen, _ in row.grids} for name in sorted(self.given & parameters)}
+        values = {
+            name: {chosen[name] for chosen, _ in call.grids}
+            for name in sorted(self.wrapper_names & parameters)
+        }
         names = tuple(name for name, seen in values.items() if len(seen) > 1)
-        table = {tuple(chosen[name] for name in names): grid for chosen, grid in row.grids}
+        table = {tuple(chosen[name] for name in names): grid for chosen, grid in call.grids}
         return f"grid_by({names}, {table})"
 
 
-class _Row:
-    """One row of LAUNCHES: a call, and the grid that it had under each config."""
+class _RecordedCall:
+    """One entry of LAUNCHES: a call, and its grid under each config."""
 
-    def __init__(self, recorded, words, given):
-        self.recorded, self.words, self.given = recorded, words, given
+    def __init__(self, recorded, words, clashing):
+        self.recorded, self.words, self.clashing = recorded, words, clashing
         self.grids: list = []
 
 
@@ -171,7 +178,7 @@ def write(folder, family, program, launches, failures=(), importable=None, targe
     """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)], [(kernel, why it
     was copied)]).
 
-    failures: (kernel, why) of what could not be recorded. target: the name of what was recorded for.
+    failures: (kernel, why) of what could not be recorded. target: the target of the recording.
     """
     workloads: list = []
     skipped = list(failures)
@@ -183,7 +190,7 @@ def write(folder, family, program, launches, failures=(), importable=None, targe
         except Unwritable as error:
             skipped.append((name, str(error)))
     os.makedirs(os.path.join(folder, family), exist_ok=True)
-    rows: list = []
+    written_launches: list = []
     files: dict = {}
     for workload in workloads:
         kernel = workload.function.fn.__name__.strip("_") or "kernel"
@@ -191,14 +198,14 @@ def write(folder, family, program, launches, failures=(), importable=None, targe
         text, labels = workload.text(_about(workload, program), target)
         files[f"{family}/{name}.py"] = text
         ids = (f"{family}/{name}:{label}" for label in labels)
-        rows += zip(ids, (row.recorded for row in workload.rows.values()))
-    asked = "main HEAD" if importable.root else "triton==3.8.0 triton==3.9.0 --corpus THIS_FOLDER"
-    files[written_files.README] = _readme(program, asked, rows, skipped)
+        written_launches += zip(ids, (call.recorded for call in workload.recorded_calls.values()))
+    sides = "main HEAD" if importable.root else "triton==3.8.0 triton==3.9.0 --corpus THIS_FOLDER"
+    files[written_files.README] = _readme(program, sides, written_launches, skipped)
     for name, text in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
             file.write(written_files.signed(name, text))
     copied = [(w.function.fn.__name__, w.why_copied) for w in workloads if w.why_copied and importable.root]
-    return rows, skipped, copied
+    return written_launches, skipped, copied
 
 
 _IMPORTED = """`{kernel}` of {module}, {recorded}
@@ -215,7 +222,9 @@ A change of the kernel in the repository does not reach this file.
 
 
 def _about(workload, program):
-    """What a reader must know first: whether the file launches the repository's kernel or a copy of it."""
+    """Returns what a reader must know first: whether the file launches the repository's kernel or a copy of
+    it.
+    """
     kernel = workload.function.fn.__name__
     recorded = f"recorded by `irdiff capture` from {program} with Triton {triton.__version__}."
     if workload.module:
@@ -240,25 +249,25 @@ def _place(workloads, recorded, importable):
 
 
 def family_of(program):
-    """A folder's name from that of a program."""
+    """Returns a folder's name for a program."""
     stem = os.path.splitext(os.path.basename(program))[0]
     name = re.sub(r"\W", "_", stem).strip("_").lower() or "captured"
     return f"{name}_" if keyword.iskeyword(name) or name[0].isdigit() else name
 
 
-def _readme(program, asked, rows, skipped):
-    """asked: of `irdiff compare`, what is compared over these workloads."""
+def _readme(program, sides, written_launches, skipped):
+    """sides: the arguments of `irdiff compare` for these workloads."""
     lines = [
         f"# Kernels of {program}",
         "",
         f"Recorded by `irdiff capture` with Triton {triton.__version__}. To compare over them:",
         "",
-        f"    irdiff compare {asked}",
+        f"    irdiff compare {sides}",
         "",
         "| launch | kernel | grid | arguments |",
         "|---|---|---|---|",
     ]
-    for launch_id, recorded in rows:
+    for launch_id, recorded in written_launches:
         signature = ", ".join(f"{name} {ty}" for name, ty in recorded.signature.items() if ty != "constexpr")
         grid = "×".join(map(str, recorded.grid or ()))
         lines.append(f"| `{launch_id}` | `{recorded.function.fn.__name__}` | {grid} | {signature} |")
@@ -272,7 +281,7 @@ def _numbered(name):
 
 
 def _filled(words):
-    """The words of a call on as few lines as have room for them; the kernel has its own."""
+    """Fills as few lines as possible with the arguments of a call; the kernel has a line of its own."""
     lines = [words[0] + ",", ""]
     for word in words[1:]:
         if lines[-1] and len(lines[-1]) + len(word) > _WIDTH:
@@ -286,7 +295,7 @@ def _end(tensor):
 
 
 def _lists(fields):
-    """Shapes and strides as plain lists of integers, whatever they were."""
+    """Converts shapes and strides to plain lists of integers."""
     numbers = ("shape", "strides", "block_shape")
     return {name: [int(n) for n in value] if name in numbers else value for name, value in fields.items()}
 

@@ -1,7 +1,8 @@
-"""Which files of a folder `irdiff capture` may write over: those that it wrote, and nobody has changed since.
+"""Tells which files of a folder `irdiff capture` may replace: those that it wrote, and nobody has changed
+since.
 
-Each ends with a comment that holds the SHA-256 of what is above it. Whatever else is there is somebody's
-work: a corpus written by hand, or a recording made better.
+Each ends with a comment that holds the SHA-256 of the text above it. Any other file is somebody's work: a
+corpus written by hand, or an improved recording.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _END = re.compile(
 
 
 def signed(name, text):
-    """The text with its comment."""
+    """Appends the comment."""
     words = f"written by irdiff capture, which replaces it if unchanged: {sha256(_bytes(text))}"
     return text + (f"<!-- {words} -->\n" if name == README else f"# {words}\n")
 
 
 def strangers(folder, family):
-    """Names of what a recording of `family` could write over and must not."""
+    """Lists what a recording of `family` would replace and must not."""
     if os.path.lexists(folder) and not os.path.isdir(folder):
         return ["a file of this name"]
     inner = os.path.join(folder, family)
@@ -35,9 +36,8 @@ def strangers(folder, family):
 
 
 def left(folder, family, files):
-    """Workloads that an earlier recording of `family` wrote, nobody changed since, and `files` has not.
-
-    They stay: whether the program launches them no more, or only not this time, is for its author to say.
+    """Lists unchanged workloads of an earlier recording of `family` that are not in `files`. They stay: only
+    the author knows whether the program still launches them.
     """
     return [name for name in _workloads(folder, family) if name not in files and _is_ours(folder, name)]
 
@@ -54,8 +54,8 @@ def _is_ours(folder, name):
         return False
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         *above, last = file.read().splitlines(keepends=True) or [""]
-    found = _END.fullmatch(last)
-    return found is not None and found[1] == sha256(_bytes("".join(above)))
+    signature = _END.fullmatch(last)
+    return signature is not None and signature[1] == sha256(_bytes("".join(above)))
 
 
 def _bytes(text):

@@ -1,7 +1,7 @@
-"""Published packages next to a toolchain's own: what the workloads of a pack import.
+"""Adds published packages to a toolchain's own, for workloads of a pack.
 
-They call a library's own functions, on torch tensors that lie on the CPU, as if there were a GPU. A library
-keeps what it asks of the GPU when it is imported, so a worker with packages serves one target. Where torch is
+These call a library's own functions, on torch tensors that lie on the CPU, as if there were a GPU. A library
+keeps what it asks of the GPU when it is imported, so a worker with packages serves one target. If torch is
 the interpreter's own, each host answers for its target.
 """
 
@@ -19,12 +19,11 @@ _added: dict = {}
 
 
 def add(site, imports, kernels, torch_compile, target):
-    """Adds packages, in the parent of all cases. The toolchain's own come first on the path and stay so.
+    """Adds packages, in the parent of all cases, after the toolchain's own on the path.
 
-    site: their folder.
-    imports: modules to import once for every case.
-    kernels: packages whose files are known by paths relative to `site`: names of files reach code.
-    torch_compile: whether it writes kernels for the target, or code for the CPU.
+    site: their folder. imports: modules to import once for every case. kernels: packages whose files have
+    paths relative to `site`, because names of files reach code. torch_compile: whether torch.compile writes
+    kernels for the target, or code for the CPU.
     """
     _added.update(site=site, kernels=kernels)
     workloads.import_packages(site, kernels)
@@ -37,7 +36,7 @@ def add(site, imports, kernels, torch_compile, target):
 
 
 def answer_as(target, torch_compile=True):
-    """From now on Triton, and torch where this process has it, say that there is a GPU of this target."""
+    """Makes Triton, and torch if this process has it, report a GPU of this target from now on."""
     stub_driver.answer_as(target)
     if "torch" not in sys.modules or _added.get("target") == target:
         return
@@ -49,7 +48,7 @@ def answer_as(target, torch_compile=True):
 
 
 def check():
-    """Raises ImportError where a package that holds kernels is the toolchain's own, not the pack's."""
+    """Raises ImportError if a package that holds kernels is the toolchain's own, not the pack's."""
     for name in _added.get("kernels", ()):
         spec = importlib.util.find_spec(name)
         origin = (spec.origin if spec else None) or ""

@@ -1,7 +1,7 @@
 """The operations of a worker, each run in a forked child: `catalog`, `compile`, `replay` and `one_pass`.
 
-`protocol` says what a request holds. The workload is loaded, and its launches are captured, once by a host of
-the child: `prepare`.
+`protocol` says what a request holds. The child's host loads the workload and captures its launches once
+(`prepare`).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from . import extra_packages
 
 
 class WorkloadError(Exception):
-    """The workload failed on its own, before the compiler was reached."""
+    """The workload failed by itself, before the compiler was reached."""
 
 
 _ENDED_EARLY = "ended-early"
-"""Stands, below the label of a program, for what it would have launched had it come to its end."""
+"""Suffix, below the label of a program, for the launches that a program that ended early did not reach."""
 _prepared = None
-"""What `_entries` gives for the workload and target of this process, once they are loaded."""
+"""The result of `_entries` for the workload and target of this process, once they are loaded."""
 _read: list = []
-"""What loading and capturing them opened."""
+"""Files that were opened to load and capture them."""
 _PROFILE = "profile"
-"""The entry of a request that names the file for its counters."""
+"""The key of a request that names the file for its counters."""
 
 
 def key_of(request):
@@ -48,9 +48,8 @@ def key_of(request):
 
 
 def prepare(request):
-    """Loads the workload and captures its launches, for every request that this process will fork.
-
-    Returns whether the request is served: describing what was captured needs no child of its own.
+    """Loads the workload and captures its launches, for all requests that this process will fork. Returns
+    whether the request is already served: describing the launches needs no child.
     """
     global _prepared, _read
     mark()
@@ -69,8 +68,8 @@ def prepare(request):
     if len(os.listdir("/proc/self/task")) > 1:
         # a forked child would lack the threads: it makes its IR again, the same as before
         for captured in _captured_in(_prepared or ()):
-            if captured.made is not None:
-                captured.made.module = None
+            if captured.frontend_input is not None:
+                captured.frontend_input.module = None
     served = request["op"] == "catalog"
     if served:
         serve(request)
@@ -104,19 +103,19 @@ def serve(request):
 
 def _has_backend(target):
     gpu = stub_driver.gpu_of(target)
-    return any(row.compiler.supports_target(gpu) for row in triton.backends.backends.values())
+    return any(backend.compiler.supports_target(gpu) for backend in triton.backends.backends.values())
 
 
 def _catalog(request: protocol.CatalogRequest, recorder):
-    """Every launch of one workload for one target, described."""
-    rows, failures, left_out = [], [], {}
+    """Describes every launch of one workload for one target."""
+    described, failures, left_out = [], [], {}
     for label, entry, launches in _loaded(request):
         try:
             if isinstance(launches, Exception):
                 raise launches
-            for suffix, captured in launches.rows:
+            for suffix, captured in launches.captures:
                 launch_id = f"{request['workload']}:{label}{suffix}"
-                rows.append(describe.describe(captured, launch_id, label, request["target"], entry))
+                described.append(describe.describe(captured, launch_id, label, request["target"], entry))
             left_out.update(launches.left_out)
             if launches.ended is not None:
                 label = f"{label}/{_ENDED_EARLY}"
@@ -134,7 +133,7 @@ def _catalog(request: protocol.CatalogRequest, recorder):
             )
     rest = {"called": noted.called(), "read": _read or noted.end_files(), "caveats": noted.caveats()}
     rest["missing"], rest["uncompared"] = noted.missing(), noted.caveats(is_compared=False)
-    recorder.report("captured", launches=rows, failures=failures, left_out=left_out, **rest)
+    recorder.report("captured", launches=described, failures=failures, left_out=left_out, **rest)
 
 
 def _loaded(request):
@@ -142,7 +141,7 @@ def _loaded(request):
 
 
 def _entries(request):
-    """[(label, entry of LAUNCHES, its `intercept.Launches` or what capturing raised)]."""
+    """Returns [(label, entry of LAUNCHES, its `intercept.Launches` or the error of capturing them)]."""
     workload, folder = _workload(request), request["workloads"]
     if not workloads.is_for_this_release(request["root"], workload, folder):
         return []
@@ -152,34 +151,36 @@ def _entries(request):
         recorded_for, target = getattr(module, "RECORDED_FOR", None), request["target"]["name"]
         if recorded_for not in (None, target):
             noted.add_caveat(f"workloads recorded for {recorded_for} are replayed for {target}")
-        rows = [
+        entries = [
             (label, entry, _launched(entry, request))
             for label, entry in module.LAUNCHES.items()
             if _is_selected(label, entry, request["select"])
         ]
-    _add_what_is_loaded(rows)
-    return rows
+    _add_what_is_loaded(entries)
+    return entries
 
 
 def _launched(entry, request, again=False):
-    """The frontend is not run for launches that are not meant for the target: few of them are asked for."""
+    """The frontend is not run for launches that do not support the target, because few of them are
+    requested.
+    """
     target = request["target"]
     with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
     try:
-        found = intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
+        launches = intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
     except Exception as error:
         _release(error)
         if again or "can't allocate memory" not in str(error):
             return error
         gc.collect()  # of earlier entries: tensors in cycles, as those of autograd are
         return _launched(entry, request, again=True)
-    for _, captured in found.rows:
+    for _, captured in launches.captures:
         _release(captured.error)
-    return found
+    return launches
 
 
 def _release(error):
-    """The tensors of the functions that an error came through; it stays printable."""
+    """Frees the tensors of the functions that an error passed through; it can still be printed."""
     for cause in _causes(error):
         for inner, _ in traceback.walk_tb(cause.__traceback__):
             frame: types.FrameType | None = inner
@@ -189,22 +190,24 @@ def _release(error):
                 frame = frame.f_back
 
 
-def _add_what_is_loaded(rows):
-    """Adds what the workload has loaded from outside to each input digest: its children have it, too."""
+def _add_what_is_loaded(entries):
+    """Adds modules that the workload has loaded from outside to each input digest: its children have them
+    too.
+    """
     try:
-        found = outside.loaded()
+        modules = outside.loaded()
     except OSError:
-        found = None
-    for captured in _captured_in(rows) if found != [] else ():
+        modules = None
+    for captured in _captured_in(entries) if modules != [] else ():
         if (
-            captured.digest is not None and captured.made is not None
+            captured.digest is not None and captured.frontend_input is not None
         ):  # what is recorded has all of its inputs
-            captured.made.digest = sha256(repr((captured.digest, found))) if found else None
+            captured.frontend_input.digest = sha256(repr((captured.digest, modules))) if modules else None
 
 
-def _captured_in(rows):
-    for _, _, launches in rows:
-        for _, captured in launches.rows if isinstance(launches, intercept.Launches) else ():
+def _captured_in(entries):
+    for _, _, launches in entries:
+        for _, captured in launches.captures if isinstance(launches, intercept.Launches) else ():
             yield captured
 
 
@@ -220,24 +223,24 @@ def _workload(request):
 
 
 def _captured(request):
-    """The launch that the request names, with the settings that it was made under."""
+    """Returns the requested launch, and restores the settings that it was captured under."""
     captured = _named(request)
-    if captured.made is not None:
-        captured.made.settings.restore()
+    if captured.frontend_input is not None:
+        captured.frontend_input.settings.restore()
     return captured
 
 
 def _named(request):
-    """By its id; by its digest where launches of one label come in another order each time."""
+    """Finds it by its id, or by its digest if launches of one label come in another order each time."""
     wanted, digest = request["launch"].split(":", 1)[1], request.get("digest")
     for label, _, launches in _loaded(request):
         if isinstance(launches, Exception):
             if wanted == label or wanted.startswith((label + "/", label + "#")):
                 raise launches
             continue
-        for suffix, captured in launches.rows:
+        for suffix, captured in launches.captures:
             if label + suffix == wanted:
-                same = (other for _, other in launches.rows if digest and other.digest == digest)
+                same = (other for _, other in launches.captures if digest and other.digest == digest)
                 return next(same, captured)
     raise WorkloadError(f"{request['launch']} was captured before and is not there now")
 
@@ -249,8 +252,10 @@ def _compile(request: protocol.CompileRequest, recorder):
             f"{request['launch']} gives another launch each time: the workload depends on something "
             "other than its arguments (time, randomness, the environment)"
         )
-    if _PROFILE in request and captured.made is not None:
-        captured.made.module = None  # made by the host, whose lines are not counted: it is made again here
+    if _PROFILE in request and captured.frontend_input is not None:
+        captured.frontend_input.module = (
+            None  # made by the host, whose lines are not counted: it is made again here
+        )
     left = compiling.compile_launch(captured, recorder, _remembered(request))
     recorder.report("compiled", from_outside=left.from_outside)
     return left.is_nothing
@@ -278,14 +283,14 @@ _OPERATIONS: dict = {"catalog": _catalog, "compile": _compile, "replay": _replay
 def _one_line(error):
     text = " ".join(str(error).split())
     if isinstance(error, ImportError):
-        places = [(row.filename, row.lineno) for row in traceback.extract_tb(error.__traceback__)]
+        places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
         text += "".join([f" ({name}:{line})" for name, line in places if name[0] != "<"][-1:])
     return f"{type(error).__name__}: {text}"[:500]
 
 
 def _may_be_cured(error):
-    """Whether it may say more of the machine at that moment than of the code: something was not there, the
-    system refused (a full disk), memory ran out, or a program was killed from outside.
+    """Whether the error may be due to the machine at that moment and not to the code: something was missing,
+    the system refused (a full disk), memory ran out, or a program was killed from outside.
     """
     return any(
         isinstance(cause, (ImportError, OSError, MemoryError))
@@ -295,22 +300,22 @@ def _may_be_cured(error):
 
 
 def _causes(error):
-    """The error and what it was raised from: the frontend wraps others."""
+    """Yields the error and its causes: the frontend wraps others."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def _is_unknown_arch(error):
-    """Whether the toolchain says that it does not know the architecture, rather than failing on it."""
+    """Whether the toolchain does not know the architecture, rather than failing on it."""
     text = str(error)
     return "Unsupported target" in text or "unsupported target" in text or "0 compatible backends" in text
 
 
 def mark():
-    """Keeps the counters as they are. Call it before anything but importing triton has been done.
+    """Keeps the counters as they are. Call it right after importing triton.
 
-    A build that counts exports three functions from its library (irdiff links them in). Each request begins
+    A build that counts exports three functions from its library (irdiff links them in). Each request starts
     from the counters kept here, and writes its own when it ends. So what runs as the library is loaded counts
     for every request, and what the capture of other launches ran counts for none.
     """
@@ -321,7 +326,7 @@ def mark():
 
 @contextlib.contextmanager
 def counted(request):
-    """Writes the counters of what is done meanwhile, where the request wants them."""
+    """Writes the counters of the code that runs while this is open, if the request wants them."""
     if _PROFILE not in request:
         yield
         return
@@ -338,7 +343,7 @@ def counted(request):
 
 
 def _library():
-    """The library of the compiler, where it counts."""
+    """Returns the library of the compiler, if it counts."""
     try:
         path = importlib.import_module("triton._C.libtriton").__file__
         library = ctypes.CDLL(path)

@@ -1,12 +1,12 @@
 """The loop of a worker: triton is imported once, a workload is loaded once, a forked child serves requests.
 
-    worker                imports triton; forks a host for each workload and target, a few at a time
-      host                loads the workload and captures its launches, which it may be asked for itself;
-                          forks children for other requests
-        child             serves one request and ends; or several that may share a process, one after another
+    worker           imports triton; forks a host for each workload and target, a few at a time
+      host           loads the workload and captures its launches, and may answer with them itself;
+                     forks children for other requests
+        child        serves one request and ends; or several that may share a process, one after another
 
-A child that crashes, hangs or eats memory ends alone, and so does a host whose workload does. Results
-travel as files in the folder that the request names; what goes up the pipes is only how each request ended.
+A child that crashes, hangs or uses too much memory ends alone, and so does a host whose workload does.
+Results travel as files in the folder that the request names; the pipes only say how each request ended.
 Nothing outlives its parent: all die with it (PR_SET_PDEATHSIG).
 
 A request that is `shared` may be served by a child that has served others. Its answer counts only if the
@@ -37,13 +37,13 @@ _PR_SET_PDEATHSIG = 1
 _MAX_HOSTS = 240
 """Each has two open pipes, and `select` takes 1,024."""
 _LOOK_S = 1
-"""Between two looks at the machine's memory: an ended host has given its own back by then."""
+"""The time between two checks of the machine's memory: an ended host has freed its own by then."""
 _IDLE_S = 60
-"""Without a request: then a worker is not at work."""
+"""A worker without a request for so long is idle."""
 _MOST_SERVED = 16
-"""Requests by one child: what its memory allocator has kept ends with it."""
+"""The most requests of one child: what its memory allocator keeps ends with it."""
 _CHILD_IDLE_S = 5
-"""Without a request: then a child ends, which holds up to some hundred MiB."""
+"""A child without a request for so long ends: it holds up to some hundred MiB."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -57,7 +57,7 @@ class Child:
     def __init__(self, pid, to_child, from_child):
         self.pid, self.to_child, self.from_child = pid, to_child, from_child
         self.request: dict | None = None
-        """The one that it serves; None while it waits for another."""
+        """The request that it serves; None while it waits for another."""
         self.deadline = self.idle_since = 0.0
         self.served = 0
 
@@ -79,7 +79,7 @@ class Children:
     def submit(self, request):
         idle = [child for child in self.by_pid.values() if child.request is None]
         if idle and request.get("shared"):
-            idle[-1].begin({**request, "given": os.listdir(request["folder"])})
+            idle[-1].begin({**request, "held": os.listdir(request["folder"])})
             _write(idle[-1].to_child, request)  # where it is dead, `ended` has the request served again
         else:
             self._start(request)
@@ -103,7 +103,9 @@ class Children:
                 _print_into(request)
 
     def _is_as_before(self, request):
-        """Serves it. The limit is that of this child: what it was forked from serves other requests."""
+        """Serves the request. The processor limit is that of this child, because its host serves other
+        requests.
+        """
         _, most = resource.getrlimit(resource.RLIMIT_CPU)
         limit = most
         if "cpu_s" in request:
@@ -113,7 +115,7 @@ class Children:
         return self.serve(request)
 
     def receive(self, child):
-        """A line from a child: it has served its request, and is as it was before."""
+        """Reads a line from a child: it has served its request, and is as it was before."""
         try:
             chunk = os.read(child.from_child, 1 << 10)
         except BlockingIOError:
@@ -127,7 +129,7 @@ class Children:
         return bool(chunk)
 
     def _end(self, child):
-        """One that serves nothing."""
+        """Ends an idle child."""
         del self.by_pid[child.pid]
         child.close()
         _kill_group(child.pid)
@@ -147,25 +149,27 @@ class Children:
             self._serve_again(child.request)
 
     def _serve_again(self, request):
-        """In a child of its own, from what its folder held: earlier requests may be why one ended."""
-        made = (row for row in os.scandir(request["folder"]) if row.name not in request["given"])
-        for entry in list(made):
+        """Serves it in a child of its own, from what its folder held: earlier requests may be why a child
+        ended.
+        """
+        new_files = (file for file in os.scandir(request["folder"]) if file.name not in request["held"])
+        for entry in list(new_files):
             shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
         self._start({**request, "shared": False, "timed_out": False})
 
     def timed(self):
-        """[(deadline, process id, request)]"""
-        return [(row.deadline, row.pid, row.request) for row in self.by_pid.values() if row.request]
+        """Returns [(deadline, process id, request)]."""
+        return [(child.deadline, child.pid, child.request) for child in self.by_pid.values() if child.request]
 
     def sources(self):
         return {child.from_child: child for child in self.by_pid.values()}
 
     def tidy(self):
-        """Ends those that wait for a request in vain. [When to look again]"""
+        """Ends children that wait for a request in vain. Returns the times to look again."""
         for child in [child for child in self.by_pid.values() if child.request is None]:
             if time.monotonic() >= child.idle_since + _CHILD_IDLE_S:
                 self._end(child)
-        return [row.idle_since + _CHILD_IDLE_S for row in self.by_pid.values() if row.request is None]
+        return [child.idle_since + _CHILD_IDLE_S for child in self.by_pid.values() if child.request is None]
 
     def close(self):
         for pid in self.by_pid:
@@ -182,8 +186,8 @@ class Host:
         self.waiting: list = []
         self.buffer = b""
 
-    def send(self, row):
-        _write(self.to_host, row)  # where it is dead, `Hosts.ended` answers what waits
+    def send(self, request):
+        _write(self.to_host, request)  # where it is dead, `Hosts.ended` answers what waits
 
     def close(self):
         os.close(self.to_host)
@@ -193,8 +197,8 @@ class Host:
 class Hosts:
     """Hosts by what they have loaded, the least recently used first.
 
-    While memory is scarce or they are too many, the last that became idle is ended: cases come in the order
-    of their workloads, so an older one is wanted again before it. A worker at work keeps one.
+    While memory is scarce or there are too many, the host that became idle last is ended: cases come in the
+    order of their workloads, so an older one is needed again earlier. A worker at work keeps one.
     """
 
     def __init__(self, key_of, prepare, serve, reply):
@@ -212,7 +216,7 @@ class Hosts:
             host.send(request)
 
     def tidy(self):
-        """Ends one host, if that has to be. [When to look again]"""
+        """Ends one host, if necessary. Returns the times to look again."""
         now, most = time.monotonic(), _MAX_HOSTS
         if now >= self.looked + _LOOK_S:
             self.looked, least = now, 1 if now < self.used + _IDLE_S else 0
@@ -231,23 +235,23 @@ class Hosts:
         return Host(pid, request, to_host, from_host)
 
     def receive(self, host):
-        """Lines from a host: that it is ready, and how its children ended."""
+        """Reads lines from a host: that it is ready, and how its children ended."""
         try:
             chunk = os.read(host.from_host, 1 << 16)
         except BlockingIOError:
             return False
         *lines, host.buffer = (host.buffer + chunk).split(b"\n")
         for line in lines:
-            row = json.loads(line)
-            if row.get("ready"):
+            message = json.loads(line)
+            if message.get("ready"):
                 host.ready = True
-                if row["served"]:
+                if message["served"]:
                     self.reply(_reply_of(host.waiting.pop(0), 0))
                 for request in host.waiting:
                     host.send(request)
             else:
-                host.waiting = [request for request in host.waiting if request["id"] != row["id"]]
-                self.reply(row)
+                host.waiting = [request for request in host.waiting if request["id"] != message["id"]]
+                self.reply(message)
         return bool(chunk)
 
     def ended(self, pid, status):
@@ -261,7 +265,7 @@ class Hosts:
                 self._answer_for(host, status)
 
     def _answer_for(self, host, status):
-        """The request that ended a host by its workload gets that end; others are tried once more."""
+        """The request whose workload ended a host gets that end as its reply; others are tried once more."""
         for number, request in enumerate(host.waiting):
             if request.get("again") or (number == 0 and not host.ready):
                 self.reply(_reply_of(request, status))
@@ -276,9 +280,8 @@ class Hosts:
         return {host.from_host: host for host in self.by_key.values()}
 
     def close(self):
-        """Hosts end their children's groups when their pipe closes; those that do not are killed.
-
-        All are waited for: what they cost the processor counts as irdiff's own only then.
+        """Hosts end their children's groups when their pipe closes; those that do not are killed. Waits for
+        all of them: only then their processor time counts as irdiff's own.
         """
         for host in self.by_key.values():
             host.close()
@@ -314,14 +317,16 @@ def _kill_group(pid):
         os.killpg(pid, signal.SIGKILL)
 
 
-def _write(descriptor, row):
-    """A line of JSON. Who would read it may be gone."""
+def _write(descriptor, message):
+    """Writes a line of JSON. The reader may be gone."""
     with contextlib.suppress(OSError):
-        os.write(descriptor, json.dumps(row).encode() + b"\n")
+        os.write(descriptor, json.dumps(message).encode() + b"\n")
 
 
 def _fork_into(request, work):
-    """Process id of a child that does `work`: its own group, bounded memory, output to a file."""
+    """Returns the process id of a child that does `work`, with its own group, bounded memory, and output to a
+    file.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -350,9 +355,9 @@ def _fork_into(request, work):
 
 
 def _fork_with_pipes(request, others, work):
-    """(process id, descriptor to write requests to, descriptor to read replies from) of a child that does
-    `work(requests, replies)`. It ends when its parent alone has closed its pipe, so it closes those of
-    `others`, which were started before.
+    """Returns (process id, descriptor to write requests to, descriptor to read replies from) of a child that
+    does `work(requests, replies)`. It ends when its parent closes its pipe, so it closes its copies of the
+    pipes of `others`, which were started before.
     """
     requests_read, requests_write = os.pipe()
     replies_read, replies_write = os.pipe()
@@ -372,15 +377,15 @@ def _fork_with_pipes(request, others, work):
 
 
 def _print_into(request):
-    """What this process prints goes to a file of the request's folder."""
+    """Redirects this process's output to a file of the request's folder."""
     with open(os.path.join(request["folder"], protocol.ERRORS), "ab") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
 
 
 def _with_room(work):
-    """Calls it. CPython keeps frames in blocks of 16 KiB, and maps and unmaps one as calls go over the end of
-    another; the frame of this function is so large that its block has room for all frames above it.
+    """Calls `work`. CPython keeps frames in blocks of 16 KiB, and maps and unmaps a block whenever calls
+    cross its end. The frame of this function is so large that its block has room for all frames above it.
     """
     work()
 
@@ -389,8 +394,9 @@ _with_room.__code__ = _with_room.__code__.replace(co_stacksize=1 << 17)
 
 
 def serve_worker(requests_fd, replies_fd, operations, hello):
-    """A whole worker. `operations` has `key_of` (what a request must have loaded), `prepare` (loads it, and
-    says whether that has served the request too) and `serve` (says whether this process is as it was before).
+    """Runs a whole worker. `operations` has `key_of` (what a request must have loaded), `prepare` (loads it,
+    and returns whether that has served the request too) and `serve` (returns whether this process is as it
+    was before).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is irdiff's to handle
     run(requests_fd, replies_fd, Hosts, (operations.key_of, operations.prepare, operations.serve), hello)
@@ -408,7 +414,7 @@ def run(requests_fd, replies_fd, kind, work, hello):
     reply(hello)
     buffer = b""
     while True:
-        times = [row[0] for row in processes.timed()] + processes.tidy()
+        times = [timed[0] for timed in processes.timed()] + processes.tidy()
         left_s = max(0.0, min(times) - time.monotonic()) if times else None
         sources = processes.sources()
         ready, _, _ = select.select([requests_fd, wake_read, *sources], [], [], left_s)

@@ -37,7 +37,7 @@ class Call:
 
     bound: dict[str, Any]
     grid: list[int] = field(default_factory=lambda: [4, 1, 1])
-    given: dict[str, Any] = field(default_factory=dict)
+    call_options: dict[str, Any] = field(default_factory=dict)
     kernel: Callable[[], None] = kernel
     queue: dict[str, int] = field(default_factory=lambda: {"device": 0, "stream": 0})
 
@@ -64,7 +64,7 @@ def test_each_fact_has_a_line(described, snapshot):
     given = (corpus_api.tensor((64, 8), "fp16"), [64, 8], [8, 1], [16, 8])
     one, two = Call({"n": 1}), Call({"n": 2})
     for calls in (
-        [Call({"x": x, "BLOCK": 32, "n": 64, "eps": 0.5, "flag": True}, given={"num_warps": 8})],
+        [Call({"x": x, "BLOCK": 32, "n": 64, "eps": 0.5, "flag": True}, call_options={"num_warps": 8})],
         [Call({"d": Descriptor(*given)})],
         [Call({"d": Descriptor(*given, padding="nan")})],
         [one, one, two],

@@ -126,7 +126,7 @@ def test_each_launch_compiles_under_what_was_set_when_it_was_made(worker):
     request = worker.request("catalog")
     operations = worker.module("operations")
     assert operations.prepare(request) and list(operations._prepared)
-    digest = {row[0]: row[1].digest for row in operations._prepared[0][2].rows}
+    digest = {row[0]: row[1].digest for row in operations._prepared[0][2].captures}
     assert set(digest) == {"/scale#1", "/scale#2"}
     for suffix, level in (("/scale#1", 3), ("/scale#2", 0), ("/scale#1", 3)):
         made = worker.serve("compile", launch=f"{worker.name}:a{suffix}", digest=digest[suffix])
