@@ -1,6 +1,7 @@
-"""Changed cases timed on real GPUs: the very binaries that were compared, no compiler and no workload code.
+"""Times changed cases on real GPUs. It loads the very binaries that were compared, and needs no compiler and
+no workload code.
 
-`time_run` is the entry; `results` holds what it finds. Read `schedule` for the protocol,
+`time_run` is the entry point, and `results` defines its results. Read `schedule` for the protocol,
 `backends.launch_plan` for how a binary is launched, `decision` for how a verdict is reached. torch, numpy,
 scipy and the drivers' bindings are imported only where they are used.
 """
@@ -47,7 +48,7 @@ class NoGpuError(NothingTimedError):
 
 
 def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
-    """Changed cases, or all that compiled on both sides; narrowed by patterns."""
+    """Returns changed cases, or all that compiled on both sides if `every`, filtered by patterns."""
     wanted = [
         case for case in run.cases if case.verdict is Verdict.CHANGED or (every and _has_binaries(case))
     ]
@@ -55,12 +56,14 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
     if not patterns:
         return wanted
     names = [case.id for case in wanted]
-    meant = {name for pattern in patterns for name in case_ids.meant(pattern, names)}
-    return [case for case in wanted if case.id in meant]
+    selected = {name for pattern in patterns for name in case_ids.meant(pattern, names)}
+    return [case for case in wanted if case.id in selected]
 
 
 def _place(case: Case) -> int:
-    """Cases that may move come first, those expected to stay come last: a GPU may be lost on the way."""
+    """Cases that may move come first, and those expected to stay come last, because a GPU may be lost on the
+    way.
+    """
     return list(Expected).index(case.expected.expected if case.expected else Expected.UNKNOWN)
 
 
@@ -71,8 +74,7 @@ def _has_binaries(case: Case) -> bool:
 
 def time_run(folder: Path, options: TimingOptions) -> TimingResults:
     """Times a run's cases on the GPUs of this host and writes `timing.json` and the samples into its folder.
-
-    Raises NothingTimedError where the run has nothing for the GPUs that are here.
+    Raises NothingTimedError if the run has nothing for these GPUs.
     """
     from irdiff.timing import decision, host
 
@@ -122,7 +124,7 @@ def _results(
 
 
 def _as_stored(timed: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
-    """The new results, with faults of earlier times, which the folder keeps as the result of a case."""
+    """Returns the new results, but keeps a case's fault of an earlier time as its result."""
     kept = {(timing.case, timing.gpu): timing for timing in stored.cases}
     for timing in timed.cases:
         if kept[timing.case, timing.gpu] != timing:
@@ -136,7 +138,7 @@ def _as_stored(timed: TimingResults, stored: TimingResults, say: Callable[[str],
 def on_all_gpus(
     start: Start, cases: Sequence[Case], options: TimingOptions
 ) -> tuple[list[GpuWork], list[NotTimed], str]:
-    """The work of each GPU, the cases that were not timed, and the versions of what ran."""
+    """Returns the work of each GPU, the cases that were not timed, and the versions of the packages used."""
     process = start()
     try:
         reply = process.ask_first({"op": "list"}, 120.0, "the GPUs here cannot be listed")
@@ -163,9 +165,8 @@ def on_all_gpus(
 
 
 def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[str]], list[NotTimed]]:
-    """Cases of each GPU that has any, by its index, and those that no GPU here can run.
-
-    `cards`: the target of each GPU.
+    """Assigns cases to GPUs by index, and lists those that no GPU here can run. `cards`: the target of each
+    GPU.
     """
     lanes: dict[int, list[str]] = {}
     not_timed = []
@@ -182,7 +183,7 @@ def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[
 def _side_by_side(
     start: Start, lanes: Mapping[int, list[str]], options: TimingOptions
 ) -> tuple[dict[int, GpuWork], dict[int, Exception]]:
-    """Each GPU in a thread of its own: by its index what it measured, or why it did not."""
+    """Runs each GPU in a thread of its own. Returns by index the measurements, or the error."""
     works: dict[int, GpuWork] = {}
     failures: dict[int, Exception] = {}
 
@@ -202,7 +203,9 @@ def _side_by_side(
 
 
 def simulate(samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
-    """The results of `time_run` for recorded samples. Outputs are not checked; nothing is written."""
+    """Computes the results of `time_run` from recorded samples. Outputs are not checked; nothing is
+    written.
+    """
     from irdiff.timing import decision
 
     timings = []

@@ -1,4 +1,6 @@
-"""The memory of a launch: one allocation a storage, each between guard zones, filled as captured."""
+"""Allocates the memory of a launch: one allocation for each storage, between guard zones, filled as
+captured.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ class Storage:
 
     number: int
     name: str
-    """Of the argument that spans it."""
+    """The name of the argument that spans it."""
     dtype: str
     item_bytes: int
     elements: int
-    row: dict[str, Any]
-    """The argument as `fills` takes it."""
+    argument: dict[str, Any]
+    """The argument in the form that `fills` takes."""
 
     @property
     def size_bytes(self) -> int:
@@ -41,11 +43,11 @@ class Storage:
 
     @property
     def is_output(self) -> bool:
-        return bool(self.row["fill"] == "empty")
+        return bool(self.argument["fill"] == "empty")
 
 
 def fills() -> ModuleType:
-    """`irdiff/worker/fills.py`, loaded as the worker does: outside of the package `irdiff`."""
+    """Loads `irdiff/worker/fills.py` as the worker does, outside of the package `irdiff`."""
     name = "irdiff_worker"
     if name not in sys.modules:
         folder = Path(__file__).parents[1] / "worker"
@@ -60,7 +62,7 @@ def fills() -> ModuleType:
 
 
 def torch_dtype(torch: Any, dtype: str) -> Any:
-    """Of Triton's short name."""
+    """Takes Triton's short name."""
     corpus_api = importlib.import_module(f"{fills().__package__}.corpus_api")
     return getattr(torch, corpus_api.DType(dtype).torch_name)
 
@@ -70,19 +72,19 @@ def item_bytes(torch: Any, dtype: str) -> int:
 
 
 def storages(torch: Any, launches: Sequence[Launch]) -> tuple[Storage, ...]:
-    """The allocations that serve all `launches` of one case, each as large as any of them needs."""
+    """Returns the allocations that serve all `launches` of one case, each as large as the largest needs."""
     largest: dict[int, Storage] = {}
     for argument in (argument for launch in launches for argument in launch.arguments):
         if argument.alias is None or not argument.dtype or None in (argument.shape, argument.strides):
             continue
-        row = {**vars(argument), "fill": argument.fill or "normal"}
+        fields = {**vars(argument), "fill": argument.fill or "normal"}
         storage = Storage(
             number=argument.alias,
             name=argument.name,
             dtype=argument.dtype,
             item_bytes=item_bytes(torch, argument.dtype),
-            elements=max(int(fills().extent(row)), 1),
-            row=row,
+            elements=max(int(fills().extent(fields)), 1),
+            argument=fields,
         )
         largest_yet = largest.get(storage.number)
         if largest_yet is None or largest_yet.size_bytes < storage.size_bytes:
@@ -96,13 +98,15 @@ class Inputs:
     def __init__(self, torch: Any, needed: Sequence[Storage], seed: int) -> None:
         self.torch, self.storages = torch, needed
         self.contents: dict[int, Any] = {
-            row.number: fills().storage_of(torch, row.row, row.elements, (seed, row.number)).view(torch.uint8)
-            for row in needed
+            storage.number: fills()
+            .storage_of(torch, storage.argument, storage.elements, (seed, storage.number))
+            .view(torch.uint8)
+            for storage in needed
         }
 
 
 class Buffers:
-    """One set of allocations that holds the inputs; addresses stay the same for its life."""
+    """One set of allocations that holds the inputs. Its addresses never change."""
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
@@ -122,14 +126,14 @@ class Buffers:
         return self._bodies[number]
 
     def address(self, argument: Argument) -> int:
-        """Where the view that an argument is begins. Raises AbiError for what is no tensor."""
+        """Returns the address of the view that the argument is. Raises AbiError if it is no tensor."""
         if argument.alias is None or argument.dtype is None:
             raise AbiError(f"{argument.name!r} has no storage")
         offset = (argument.storage_offset or 0) * item_bytes(self._torch, argument.dtype)
         return int(self._bodies[argument.alias].data_ptr()) + offset
 
     def load(self, numbers: Iterable[int] | None = None) -> None:
-        """Puts the initial contents of all storages, or of some, in their place."""
+        """Restores the initial contents of all storages, or of some."""
         for number in self.inputs.contents if numbers is None else numbers:
             self._bodies[number].copy_(self.inputs.contents[number])
 
@@ -142,7 +146,7 @@ class Buffers:
         return {number: body.clone() for number, body in self._bodies.items()}
 
     def changed_inputs(self) -> frozenset[int]:
-        """Numbers of the storages that are no outputs, and hold something else than at first."""
+        """Returns the numbers of storages that are no outputs, and whose content has changed."""
         return frozenset(
             storage.number
             for storage in self.inputs.storages
@@ -151,7 +155,7 @@ class Buffers:
         )
 
     def overwritten(self) -> list[str]:
-        """Names of the storages outside of which something was written."""
+        """Lists the storages outside of whose bounds something was written."""
         torch, broken = self._torch, []
         for storage in self.inputs.storages:
             whole, end = self._whole[storage.number], GUARD_BYTES + storage.size_bytes
@@ -161,7 +165,7 @@ class Buffers:
 
 
 def scratch(torch: Any, plan: LaunchPlan) -> dict[str, Any]:
-    """Global and profile scratch of one launch plan, zeroed: as large as its metadata says."""
+    """Allocates zeroed global and profile scratch of a launch plan, in the sizes of its metadata."""
     return {
         name: torch.zeros(size, dtype=torch.uint8, device=TORCH_DEVICE)
         for name, size in plan.scratch_bytes.items()
@@ -196,7 +200,7 @@ DEFAULT_TOLERANCE = (1e-2, 1e-2)
 class Difference:
     argument: str
     elements: int
-    """That differ."""
+    """How many elements differ."""
     max_ulp: int | None
     """Distance in representable values; None for integers."""
     relative_norm: float
@@ -208,7 +212,7 @@ class Difference:
 def difference(
     torch: Any, storage: Storage, base: Any, head: Any, tolerance: tuple[float, float] | None
 ) -> Difference | None:
-    """None where the bytes are the same. `base` and `head`: byte tensors of the storage."""
+    """Returns None if the bytes are equal. `base` and `head`: byte tensors of the storage."""
     if torch.equal(base, head):
         return None
     dtype = torch_dtype(torch, storage.dtype)

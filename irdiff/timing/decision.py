@@ -1,23 +1,22 @@
-"""From the samples of cases to their verdicts. Pure, and the only place where a verdict of speed is made.
+"""Decides verdicts of speed from samples. It has no side effects, and is the only place that does this.
 
 The unit of evidence is the *process*: samples of one process share its memory placement, clocks and
 temperature, so they say little about another process. Each process gives one log ratio head ÷ base, of
-medians and of trimmed means. Intervals and p-values are Student's t over those: with the few processes there
-are, a bootstrap over them is too narrow (a resample of three values is never further apart than the three).
+medians and of trimmed means. Intervals and p-values are Student's t over those. With so few processes a
+bootstrap over them is too narrow (a resample of three values is never further apart than the three).
 
 `slower` and `faster`: a t test over processes against the margin, of medians and of trimmed means (the larger
 p-value of the two counts), corrected for the number of cases (Benjamini-Hochberg). The margin is the
 threshold or the noise floor of the case, whichever is larger.
 
-`same` is a claim of its own, never what is left over. All of these must hold:
-
+`same` is a claim of its own, never the default. All of these must hold:
 - all processes of the protocol measured the case (`PROCESSES`);
 - the interval of head ÷ base lies inside the threshold, of medians and of trimmed means: a second hump of the
-  samples moves the mean and leaves the median where it was;
-- so does the control's, and no process of head or control stands apart from the others. Where 18 processes
-  agree, at least three quarters of all do, with 99 % confidence (S. S. Wilks, 1941, "Determination of Sample
-  Sizes for Setting Tolerance Limits"). No interval says that: one over processes that all missed a hump is
-  narrow and wrong.
+samples moves the mean and not the median;
+- so does the control's, and no process of head or control stands apart from the others. If 18 processes
+agree, at least three quarters of all do, with 99 % confidence (S. S. Wilks, 1941, "Determination of Sample
+Sizes for Setting Tolerance Limits"). No interval says that: one over processes that all missed a hump is
+narrow and wrong.
 
 `python -m tests.programs.bench_statistics` shows how often each is wrong under simulated noise.
 """
@@ -64,7 +63,7 @@ class Ratio:
     logs: tuple[float, ...]
 
     def apart(self, distance: float) -> tuple[float, ...]:
-        """Log ratios of the processes that lie further than a log ratio of `distance` from the median."""
+        """Returns the log ratios that lie further than `distance` from the median."""
         middle = median(self.logs)
         return tuple(log for log in self.logs if abs(log - middle) > distance)
 
@@ -83,7 +82,7 @@ class SampleEstimate:
 
     processes: tuple[ProcessTimes, ...]
     head: Ratio
-    """The ratio of medians. `control` is one of medians, too."""
+    """The ratio of medians; `control` too."""
     head_means: Ratio
     """The ratio of the means of the middle 80 % of the samples."""
     control: Ratio
@@ -97,7 +96,7 @@ class SampleEstimate:
 
 
 def process_times(samples: Iterable[Sample]) -> tuple[ProcessTimes, ...]:
-    """The times of each process that has samples of all three arms."""
+    """Returns the times of each process that has samples of all three arms."""
     by_process: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sample in samples:
         by_process[sample.process][sample.arm].append(sample.elapsed_us / sample.launches)
@@ -118,7 +117,7 @@ def _trimmed_mean(times: Sequence[float]) -> float:
 
 
 def estimate(samples: Sequence[Sample], *, confidence: float) -> SampleEstimate | None:
-    """The estimate of one case. None where fewer than two processes have samples of all three arms."""
+    """Returns None if fewer than two processes have samples of all three arms."""
     processes = process_times(samples)
     if len(processes) < 2:
         return None
@@ -152,28 +151,32 @@ def _p_greater(logs: np.ndarray, margin: float) -> float:
 
 
 _APART = 2.0
-"""A process stands apart beyond this many thresholds from the median process. A hump that is smaller must be
-in most processes to hide a change of 1.5 thresholds, and then the interval sees it."""
+"""A process stands apart beyond this many thresholds from the median process. A smaller hump must be in most
+processes to hide a change of 1.5 thresholds, and then the interval sees it.
+"""
 _WITHIN, _ACROSS, _BEYOND = "within", "across", "beyond"
-"""Where an interval lies, seen from the threshold."""
+"""The position of an interval relative to the threshold."""
 
 
 def case_timings(gpu: str, work: GpuWork, protocol: TimingProtocol) -> list[CaseTiming]:
-    """One record for each case that was looked at on a GPU.
-
-    A case that faulted has no measurement, however many processes measured it before: the fault is its
-    result.
+    """Returns one record for each case that ran on a GPU. A case that faulted has no measurement, however
+    many processes measured it before: the fault is its result.
     """
     outputs, samples = work.outputs, work.samples
-    sound = [row for case, rows in samples.items() if outputs[case].status not in FAULTS for row in rows]
+    sound = [
+        sample
+        for case, timings in samples.items()
+        if outputs[case].status not in FAULTS
+        for sample in timings
+    ]
     measured = decide(sound, protocol)
-    rows = []
+    timings = []
     for case, check in outputs.items():
         measurement = measured.get(case)
         times = process_times(samples.get(case, ()))
         if measurement and measurement.unclear is Unclear.FEW_PROCESSES and work.stopped:
             measurement = replace(measurement, why=f"{measurement.why}; {work.stopped}")
-        rows.append(
+        timings.append(
             CaseTiming(
                 case=case,
                 gpu=gpu,
@@ -183,7 +186,7 @@ def case_timings(gpu: str, work: GpuWork, protocol: TimingProtocol) -> list[Case
                 note="" if measurement else _why_not_measured(check, len(times), protocol, work.stopped),
             )
         )
-    return rows
+    return timings
 
 
 def _why_not_measured(check: OutputCheck, processes: int, protocol: TimingProtocol, stopped: str) -> str:
@@ -196,9 +199,8 @@ def _why_not_measured(check: OutputCheck, processes: int, protocol: TimingProtoc
 
 
 def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Measurement]:
-    """Case → its measurement with the verdict, of all samples of one GPU; corrected for the number of cases.
-
-    Left out is what fewer than two processes measured.
+    """Returns the measurement of each case with its verdict, from all samples of one GPU. Verdicts are
+    corrected for the number of cases. Leaves out cases that fewer than two processes measured.
     """
     by_case: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
@@ -259,7 +261,7 @@ def judge(case: SampleEstimate, p: float, q: float, protocol: TimingProtocol) ->
 
 
 def few_processes(count: int, protocol: TimingProtocol) -> str:
-    """Why so many processes are too few, in words; empty where they are enough."""
+    """Says why `count` processes are too few; empty if they are enough."""
     needed = max(PROCESSES, protocol.processes)
     if count >= needed:
         return ""
@@ -295,7 +297,7 @@ def _place(ratio: Ratio, threshold: float) -> str:
 def _about_intervals(
     case: SampleEstimate, medians: str, means: str, p: float, protocol: TimingProtocol
 ) -> tuple[Unclear, str]:
-    """Why the intervals of medians and means, which lie at those places, give no verdict."""
+    """Says why the intervals of medians and means give no verdict."""
     threshold = _percent(protocol.threshold)
     interval = f"the interval {_interval_words(case.head)}"
     if medians == means == _BEYOND:

@@ -1,8 +1,8 @@
 """Runs on the GPU, in a process of its own: `python -m irdiff.timing.gpu_process FOLDER`.
 
-Requests are JSON lines on standard input, replies JSON lines on standard output, which nothing else in this
-process writes to: what a kernel prints goes to the log. A kernel that faults takes this process with it; the
-parent (`isolate`) reports the case and starts another. Nothing of the run is executed but its binaries.
+Requests are JSON lines on standard input, replies JSON lines on standard output. Nothing else in this process
+writes there: output of kernels goes to the log. A kernel that faults ends this process; the parent
+(`isolate`) reports the case and starts another. Only the run's binaries are executed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class GpuSession:
         return self.card
 
     def side(self, case_id: str, name: str) -> LoadableSide:
-        """`base` or `head` of a case. Raises AbiError where it cannot be launched as captured."""
+        """Returns `base` or `head` of a case. Raises AbiError if it cannot be launched as captured."""
         case = self._cases[case_id]
         target = self._targets[case.target]
         digest = case.launches.of(name)
@@ -82,7 +82,9 @@ class GpuSession:
         return LoadableSide(launch=launch, plan=plan, binary=binary)
 
     def inputs(self, sides: Mapping[str, LoadableSide], copies: int) -> Inputs:
-        """The buffers of both sides. Raises AbiError where the card cannot hold so many copies of it."""
+        """Returns the inputs of both sides. Raises AbiError if the GPU's memory cannot hold so many
+        copies.
+        """
         needed = buffers.storages(self.torch, [side.launch for side in sides.values()])
         size = copies * sum(storage.size_bytes for storage in needed)
         if size > self.card["memory_bytes"] * _MEMORY_SHARE:
@@ -91,7 +93,7 @@ class GpuSession:
         return Inputs(self.torch, needed, _SEED)
 
     def arm(self, side: LoadableSide) -> Arm:
-        """A freshly loaded copy of a side's kernel."""
+        """Loads another copy of a side's kernel."""
         device, plan = self.device, side.plan
         assert device
         function = device.load(side.binary, plan)
@@ -110,7 +112,7 @@ class GpuSession:
 
 
 def verify(session: GpuSession, request: Request, say: Say) -> Reply:
-    """Runs base twice and head once from the same inputs and compares all that they wrote."""
+    """Runs base twice and head once from the same inputs and compares everything that they wrote."""
     torch = session.torch
     sides = {name: session.side(request["case"], name) for name in ("base", "head")}
     inputs = session.inputs(sides, 4)
@@ -133,7 +135,7 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
         contents.append(memory.copied())
     base, again, head = contents
     tolerance = sides["base"].launch.tolerance
-    found = (
+    differences = (
         buffers.difference(torch, storage, base[storage.number], head[storage.number], tolerance)
         for storage in inputs.storages
     )
@@ -141,12 +143,14 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
     return {
         "kind": "compared",
         "base_repeats": repeats,
-        "differences": [asdict(row) for row in found if row],
+        "differences": [asdict(difference) for difference in differences if difference],
     }
 
 
 def timing(session: GpuSession, request: Request, say: Say) -> Reply:
-    """Samples of base, a second copy of it, and the heads of one or more cases of that base, interleaved."""
+    """Takes interleaved samples of base, a second copy of it, and the heads of one or more cases of that
+    base.
+    """
     cases: Mapping[str, str] = request["heads"]
     base = session.side(next(iter(cases.values())), "base")
     heads = {arm: session.side(case, "head") for arm, case in cases.items()}
@@ -162,8 +166,8 @@ def timing(session: GpuSession, request: Request, say: Say) -> Reply:
     say({"kind": "progress", "side": None})
     memory.load()
     pace = Pace(slice_s=request["slice_s"], l2_bytes=session.card["l2_bytes"], seed=request["seed"])
-    rows, busy_s = measure(arms, memory, pace)
-    return {"kind": "timed", "rows": rows, "busy_s": busy_s}
+    samples, busy_s = measure(arms, memory, pace)
+    return {"kind": "timed", "samples": samples, "busy_s": busy_s}
 
 
 def opened(session: GpuSession, request: Request, _say: Say) -> Reply:
@@ -186,8 +190,8 @@ def serve(folder: Path) -> None:
     channel = private_channel()
     session = GpuSession(folder)
 
-    def say(row: Reply) -> None:
-        channel.write(json.dumps(row) + "\n")
+    def say(reply: Reply) -> None:
+        channel.write(json.dumps(reply) + "\n")
         channel.flush()
 
     say({"kind": "ready"})
@@ -201,9 +205,8 @@ def serve(folder: Path) -> None:
 
 
 def answer(session: GpuSession, request: Request, say: Say) -> Reply:
-    """The reply to one request. Raises whatever a kernel, the driver or torch ends in: that is a fault.
-
-    What is found before anything of the case ran (it does not fit the captured launch) is a refusal.
+    """Returns the reply to one request. Raises the error of a kernel, the driver or torch: that is a fault.
+    An error before anything of the case ran (it does not fit the captured launch) is a refusal.
     """
     try:
         reply = _OPERATIONS[request["op"]](session, request, say)
@@ -217,8 +220,8 @@ def answer(session: GpuSession, request: Request, say: Say) -> Reply:
 
 
 def private_channel() -> TextIO:
-    """Standard output for replies alone: whatever writes to it from now on, C libraries and `printf` of
-    kernels too, writes to standard error.
+    """Reserves standard output for replies: later writes to it, also by C libraries and `printf` of kernels,
+    go to standard error.
     """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

@@ -1,9 +1,8 @@
-"""The conditions of a measurement, read and never set.
+"""Reads the conditions of a measurement, and never sets them: clocks, temperature, power, throttling, and
+other processes on the GPU.
 
-Clocks, temperature, power, throttling, other processes on the GPU.
-
-Where nothing reads a card (`gpu_conditions`), its conditions are recorded as unknown. Where readings began
-and then failed, the figures of that time are not fit: a slowdown may have gone unseen.
+If no tool reads a GPU (`gpu_conditions`), its conditions are unknown. If readings began and then failed, the
+figures of that time are not fit: a slowdown may have gone unseen.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MOST_FAILED_SHARE = 0.1
 
 
 def _numbers(readings: Sequence[Reading], field: str, number: Callable[[str], float] = float) -> list[float]:
-    """The values of a field, without those that are none (`[N/A]`)."""
+    """Returns the values of a field, without those that are no numbers (`[N/A]`)."""
     numbers = []
     for reading in readings:
         with contextlib.suppress(ValueError):
@@ -83,7 +82,7 @@ class Monitor:
 
 
 def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
-    """All readings of one GPU together."""
+    """Summarizes all readings of one GPU."""
     reasons = _numbers(readings, "clocks_event_reasons.active", lambda text: int(text, 16))
     unfit = [name for bit, name in UNFIT.items() if any(bit & int(bits) for bits in reasons)]
     if failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads):
@@ -114,7 +113,7 @@ def _range(readings: Sequence[Reading], field: str) -> tuple[float, float, float
 
 
 def _is_ours(pid: int) -> bool:
-    """The process is this one, or descends from it."""
+    """Whether the process is this one, or descends from it."""
     for _ in range(64):
         if pid == os.getpid():
             return True

@@ -1,4 +1,6 @@
-"""A GPU process seen from outside: requests with a limit, and how it ended where it did not answer."""
+"""Controls a GPU process from outside: requests with a time limit, and how the process ended if it did not
+answer.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ _numbers = itertools.count(1)
 
 
 class GpuProcessError(IrdiffError):
-    """A GPU process could not do what every one must (start, open its GPU)."""
+    """A GPU process failed at what every one must do (start, open its GPU)."""
 
 
 class GpuProcessGone(Exception):  # noqa: N818 - reads better where it is caught
-    """The process is gone: a fault of a kernel, a crash of the driver, or killed at its limit."""
+    """The process is gone: a kernel faulted, the driver crashed, or it was killed at its limit."""
 
     def __init__(self, status: OutputStatus, side: str | None, message: str) -> None:
         super().__init__(message)
@@ -56,14 +58,13 @@ class GpuProcess:
         self._lines.put(None)
 
     def ask_first(self, request: Mapping[str, Any], timeout_s: float, failed: str) -> dict[str, Any]:
-        """The reply to the first request, once imports are done, which every process must be able to do.
-
-        Raises GpuProcessError, whose words begin with `failed`, where it does not.
+        """Returns the reply to the first request, after imports. Raises GpuProcessError, whose message begins
+        with `failed`, if there is none.
         """
         try:
-            row = self._next(time.monotonic() + _START_LIMIT_S)
-            if row["kind"] != "ready":
-                raise self._gone(OutputStatus.FAULT, f"it began with {row['kind']!r}")
+            message = self._next(time.monotonic() + _START_LIMIT_S)
+            if message["kind"] != "ready":
+                raise self._gone(OutputStatus.FAULT, f"it began with {message['kind']!r}")
         except GpuProcessGone as ended:
             raise GpuProcessError(
                 f"the GPU process did not start: {ended.message}",
@@ -78,18 +79,20 @@ class GpuProcess:
         return reply
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """The reply to one request. Raises GpuProcessGone where the process died or outran its limit."""
+        """Returns the reply to one request. Raises GpuProcessGone if the process died or exceeded its
+        limit.
+        """
         assert self._child.stdin
         self._side = None
         with contextlib.suppress(OSError):  # it is gone; reading says how
             self._child.stdin.write(json.dumps(request).encode() + b"\n")
             self._child.stdin.flush()
         deadline = time.monotonic() + timeout_s
-        while (row := self._next(deadline))["kind"] == "progress":
-            self._side = row["side"]
-        if row["kind"] == "fault":
-            raise self._gone(OutputStatus.FAULT, row["message"])
-        return row
+        while (message := self._next(deadline))["kind"] == "progress":
+            self._side = message["side"]
+        if message["kind"] == "fault":
+            raise self._gone(OutputStatus.FAULT, message["message"])
+        return message
 
     def _next(self, deadline: float) -> dict[str, Any]:
         try:
@@ -100,9 +103,9 @@ class GpuProcess:
             code = self._child.wait()
             raise self._gone(OutputStatus.FAULT, f"the GPU process ended with {code}: {self._tail()}")
         with contextlib.suppress(ValueError):  # it died, or something wrote, in the middle of a line
-            row = json.loads(line)
-            if isinstance(row, dict) and isinstance(row.get("kind"), str):
-                return row
+            message = json.loads(line)
+            if isinstance(message, dict) and isinstance(message.get("kind"), str):
+                return message
         raise self._gone(OutputStatus.FAULT, f"the GPU process answered {line[:100]!r}")
 
     def _gone(self, status: OutputStatus, message: str) -> GpuProcessGone:

@@ -1,9 +1,9 @@
-"""One case timed in one process: base, a second copy of base, and one head or more, interleaved.
+"""Times one case in one process: base, a second copy of base, and one or more heads, interleaved.
 
-A sample is the time between two events around a replayed graph of `launches` launches. Before each, the L2
-cache is overwritten and inputs that the kernel changes are restored; each launch of a sample has buffers
-of its own, so all begin cold. Rounds hold each arm once, in random order. Work is enqueued a chunk ahead
-of what is read, so the GPU does not wait for Python.
+A sample is the time between two events around a replayed graph of `launches` launches. Before each sample,
+the L2 cache is overwritten and inputs that the kernel changes are restored. Each launch of a sample has its
+own buffers, so all start cold. Each round holds each arm once, in random order. Work is enqueued one chunk
+ahead of what is read, so the GPU does not wait for Python.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _MAX_SETS_BYTES = 16 << 30
 Enqueue = Callable[[int], None]
 """Puts one launch on a stream."""
 Arm = Callable[[Buffers], Enqueue]
-"""The launch of one arm, for one set of buffers."""
+"""Binds one arm to one set of buffers."""
 Round = list[tuple[str, Any, Any]]
 """Each arm with its begin and end events, in the order of the round."""
 
 
-class SampleRow(NamedTuple):
+class RawSample(NamedTuple):
     """One sample, before it is given a case and a process: a list in JSON."""
 
     round: int
@@ -55,11 +55,11 @@ class Pace:
     seed: int
 
 
-def measure(arms: Mapping[str, Arm], first: Buffers, pace: Pace) -> tuple[list[SampleRow], float]:
-    """Samples of all arms, and the seconds in which this GPU had work of this case, from events.
+def measure(arms: Mapping[str, Arm], first: Buffers, pace: Pace) -> tuple[list[RawSample], float]:
+    """Returns samples of all arms, and the seconds in which this GPU had work of this case, from events.
 
-    Arms are set up in their order; half of the processes have it the other way. `first` is a set of buffers,
-    loaded, that the others are like.
+    Arms are set up in their order; half of the processes use the reverse. `first` is a loaded set of buffers;
+    the others are made like it.
     """
     duration_us, changed, busy_us = _probe(arms["base"], first)
     launches = max(1, min(_MAX_LAUNCHES, math.ceil(_SAMPLE_US / duration_us)))
@@ -67,7 +67,7 @@ def measure(arms: Mapping[str, Arm], first: Buffers, pace: Pace) -> tuple[list[S
     deadline = time.monotonic() + pace.slice_s
     warm_us, round_us = _warm_up(case, time.monotonic() + _WARM_UP_SHARE * pace.slice_s)
     busy_us += warm_us
-    samples: list[SampleRow] = []
+    samples: list[RawSample] = []
     pending: list[Round] = []
     done, count = 0, max(2, min(64, int(_CHUNK_US / max(round_us, 1.0))))
     while True:
@@ -83,7 +83,7 @@ def measure(arms: Mapping[str, Arm], first: Buffers, pace: Pace) -> tuple[list[S
 
 
 def _probe(base: Arm, buffers: Buffers) -> tuple[float, frozenset[int], float]:
-    """Microseconds of a launch, the inputs that it changes, and the GPU time this took."""
+    """Returns the microseconds of a launch, the inputs that it changes, and the GPU time spent on this."""
     torch = buffers.inputs.torch
     launch = base(buffers)
     stream = gpus.current_stream(torch)
@@ -102,7 +102,9 @@ def _probe(base: Arm, buffers: Buffers) -> tuple[float, frozenset[int], float]:
 
 
 class _GraphedCase:
-    """One case, captured: for each arm a graph of all launches of a sample; and one that comes before."""
+    """One case, captured: for each arm a graph of all launches of a sample, and one graph that prepares a
+    sample.
+    """
 
     def __init__(
         self,
@@ -155,21 +157,21 @@ class _GraphedCase:
         return marks
 
 
-def _read(pending: Sequence[Round], samples: list[SampleRow], first: int, launches: int) -> float:
+def _read(pending: Sequence[Round], samples: list[RawSample], first: int, launches: int) -> float:
     """Appends the samples of a chunk; returns the microseconds from its first event to its last."""
     pending[-1][-1][2].synchronize()
     for number, marks in enumerate(pending, first):
         for position, (arm, begin, end) in enumerate(marks):
-            samples.append(SampleRow(number, position, arm, launches, begin.elapsed_time(end) * 1e3))
+            samples.append(RawSample(number, position, arm, launches, begin.elapsed_time(end) * 1e3))
     return float(pending[0][0][1].elapsed_time(pending[-1][-1][2])) * 1e3
 
 
 def _warm_up(case: _GraphedCase, deadline: float) -> tuple[float, float]:
-    """Rounds until base's time is steady: (GPU microseconds spent, microseconds of a round)."""
+    """Runs rounds until base's time is steady. Returns (GPU microseconds spent, microseconds of a round)."""
     spent, previous = 0.0, 0.0
     count = 2
     while True:
-        samples: list[SampleRow] = []
+        samples: list[RawSample] = []
         spent += _read(case.enqueue_rounds(count), samples, 0, 1)
         base = sorted(sample.elapsed_us for sample in samples if sample.arm == "base")
         middle = base[len(base) // 2]
@@ -180,8 +182,8 @@ def _warm_up(case: _GraphedCase, deadline: float) -> tuple[float, float]:
         count = max(2, min(32, int(_CHUNK_US / 2 / max(round_us, 1.0))))
 
 
-def _precise(samples: Sequence[SampleRow], rounds: int) -> bool:
-    """The ratios of medians of this process are precise enough, that of the noisiest head too."""
+def _precise(samples: Sequence[RawSample], rounds: int) -> bool:
+    """Whether the ratios of medians of this process are precise enough, including the noisiest head."""
     if rounds < _LEAST_ROUNDS:
         return False
     times: dict[str, list[float]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The GPU of this process, through the driver that torch was built for."""
+"""Opens the GPU of this process, through the driver that torch was built for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from irdiff.backends.device import Device, DeviceError
 
 
 def open_device(index: int) -> Device:
-    """The GPU `index` of this process."""
     import torch
 
     if not gpus.of_torch(torch).is_available():
@@ -22,7 +21,7 @@ def open_device(index: int) -> Device:
 
 
 def describe(torch: Any, index: int, device: Device) -> dict[str, Any]:
-    """The part of a `GpuRecord` that describes the GPU."""
+    """Returns the part of a `GpuRecord` that describes the GPU."""
     facts = gpus.of_torch(torch).get_device_properties(index)
     return {
         "name": facts.name,
@@ -36,5 +35,5 @@ def describe(torch: Any, index: int, device: Device) -> dict[str, Any]:
 
 
 def target_of(torch: Any, index: int) -> str:
-    """The target whose binaries a GPU runs."""
+    """Returns the target whose binaries the GPU runs."""
     return gpus.driver(torch).target(gpus.of_torch(torch).get_device_properties(index))

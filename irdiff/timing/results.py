@@ -1,6 +1,6 @@
 """The results of `irdiff time`: the content of `timing.json`, next to `run.json` in a run folder.
 
-Every sample is in `timing-samples.jsonl.zst`; verdicts are made from the times of each process, which are
+Every sample is in `timing-samples.jsonl.zst`. Verdicts are computed from the times of each process, which are
 here. `timing_file` reads and writes both.
 """
 
@@ -15,8 +15,9 @@ from pydantic import ConfigDict
 SCHEMA = "irdiff-timing/2"
 TIMING_FILE = "timing.json"
 PROCESSES = 18
-"""The least even number (half of the processes set up head before base) with 0.75 ** PROCESSES < 0.01: what
-happens in a quarter of all processes happens in one of these, 99 times of 100."""
+"""The least even number (half of the processes set up head before base) with 0.75 ** PROCESSES < 0.01: an
+effect in a quarter of all processes occurs in at least one of these, 99 times of 100.
+"""
 MAX_TIMING_BYTES = 64 << 20
 
 
@@ -26,9 +27,9 @@ class Speed(StrEnum):
     SLOWER = "slower"
     FASTER = "faster"
     SAME = "same"
-    """Known to be within the threshold, in every process: see `decision`."""
+    """Within the threshold, in every process: see `decision`."""
     UNCLEAR = "unclear"
-    """Not known to be any of the three; `Unclear` says why."""
+    """None of the three is shown; `Unclear` says why."""
 
 
 class Unclear(StrEnum):
@@ -41,9 +42,9 @@ class Unclear(StrEnum):
     TWO_HUMPS = "two humps"
     """Some processes, or some samples within them, are far from the others."""
     MANY_CASES = "many cases"
-    """Beyond the threshold by itself, not after the correction for the number of cases."""
+    """Beyond the threshold by itself, but not after the correction for the number of cases."""
     WIDE = "wide interval"
-    """The interval is wider than what the threshold allows on both sides."""
+    """The interval is wider than the threshold allows on both sides."""
     THRESHOLD = "near the threshold"
     """The interval holds the threshold."""
 
@@ -59,18 +60,19 @@ class OutputStatus(StrEnum):
     OUT_OF_BOUNDS = "out of bounds"
     """A side wrote outside of its buffers."""
     FAULT = "fault"
-    """A side ended abnormally, in the check or while it was timed: an illegal address, a trap, an error of
-    the driver, memory that ran out, the death of the process."""
+    """A side ended abnormally, in the check or while it was timed: an illegal address, a trap, a driver
+    error, exhausted memory, or the death of the process.
+    """
     HANG = "hang"
     """A side did not end within its limit, in the check or while it was timed."""
     NOT_LAUNCHED = "not launched"
-    """The binary and the captured launch do not fit, or an input cannot be made here."""
+    """The binary does not fit the captured launch, or an input cannot be created here."""
     NOT_CHECKED = "not checked"
     """Recorded samples were judged; nothing ran."""
 
 
 FAULTS = frozenset({OutputStatus.FAULT, OutputStatus.HANG})
-"""These are the result of a case, whatever else was measured of it."""
+"""A fault is the result of a case, whatever else was measured of it."""
 MEASURABLE = frozenset(
     {OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.DIFFERENT, OutputStatus.NOT_CHECKED}
 )
@@ -80,11 +82,11 @@ BAD_OUTPUTS = frozenset(OutputStatus) - {OutputStatus.EQUAL, OutputStatus.CLOSE,
 
 @dataclass(frozen=True, kw_only=True)
 class OutputCheck:
-    """Both sides run once from the same inputs; or the fault that ended the case later."""
+    """The result of running both sides once from the same inputs, or the fault that ended the case later."""
 
     status: OutputStatus
     side: str | None = None
-    """The side to blame where it is known: `base`, `control` (base's binary loaded again), `head`."""
+    """The side to blame, if it is known: `base`, `control` (base's binary loaded again), `head`."""
     message: str
     arguments: tuple[str, ...] = ()
     """Names of the arguments whose contents differ."""
@@ -92,7 +94,7 @@ class OutputCheck:
     relative_norm: float | None = None
     """‖head - base‖ / ‖base‖ over the worst argument."""
     base_repeats: bool | None = None
-    """Base gives the same bytes when it runs twice (atomics may not)."""
+    """Whether base gives the same bytes when it runs twice (atomics may not)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,19 +127,19 @@ class Measurement:
     ratio_high: float
     """Interval of Student's t over processes, at the protocol's confidence."""
     control_ratio: float
-    """The same, of base's binary loaded a second time."""
+    """The same for base's binary loaded a second time."""
     control_low: float
     control_high: float
     noise_floor: float
-    """How far the control may have been off: a ratio counts only beyond it."""
+    """How far off the control may have been: a ratio counts only beyond it."""
     p_value: float
     q_value: float
     """After Benjamini-Hochberg over the cases of the GPU."""
     speed: Speed
     unclear: Unclear | None
-    """The first thing that keeps it from a verdict; None where there is one."""
+    """The first reason against a verdict; None if there is a verdict."""
     why: str
-    """All that keeps it from a verdict, in words; empty where there is one."""
+    """All reasons against a verdict, in words; empty if there is a verdict."""
     processes: int
     samples: int
     launches_per_sample: int
@@ -153,7 +155,7 @@ class ProcessTimes:
     control_us: float
     head_us: float
     base_mean_us: float
-    """Mean over the middle 80 % of the samples of the arm: unlike the median it sees a second hump."""
+    """Mean over the middle 80 % of the samples of the arm. Unlike the median it shows a second hump."""
     control_mean_us: float
     head_mean_us: float
 
@@ -167,15 +169,15 @@ class CaseTiming:
     """The UUID of the GPU."""
     outputs: OutputCheck
     measurement: Measurement | None
-    """None where it was not measured, and where it faulted, whatever was measured before that."""
+    """None if it was not measured, or faulted, whatever was measured before that."""
     processes: tuple[ProcessTimes, ...]
-    """Each process that measured all arms, also of a case that faulted later."""
+    """Each process that measured all arms, also for a case that faulted later."""
     note: str
-    """Why there is no measurement, where there is none."""
+    """Why there is no measurement."""
 
 
 NO_SUCH_GPU = "no such GPU here"
-"""How the reason of a case begins that this host was never able to run."""
+"""Prefix of the reason of a case that no GPU of this host can run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +202,7 @@ class Conditions:
     throttled: tuple[str, ...]
     """Reasons that make figures unfit: thermal and hardware slowdowns."""
     power_capped_fraction: float | None
-    """Share of the readings in which the power limit held the clock down (ordinary under matrix work)."""
+    """Share of the readings in which the power limit held the clock down (normal for matrix work)."""
     other_processes: tuple[str, ...]
 
 
@@ -220,7 +222,7 @@ class GpuRecord(Conditions):
     trustworthy: bool
     """False on a busy or throttled GPU: its results are not a pass."""
     stopped: str
-    """Why measuring ended before every process had measured every case; empty where it did not."""
+    """Why measuring ended before every process had measured every case; empty if it did not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +233,7 @@ class TimingProtocol:
     threshold: float
     confidence: float
     processes: int
-    """Measure each case."""
+    """How many processes measure each case."""
     seed: int
     verify_only: bool
 
@@ -244,7 +246,7 @@ class TimingResults:
     irdiff_version: str
     created: str
     host: Mapping[str, str]
-    """Host name, kernel, and versions of what measured."""
+    """Host name, kernel, and versions of the packages used."""
     protocol: TimingProtocol
     gpus: tuple[GpuRecord, ...]
     cases: tuple[CaseTiming, ...]
@@ -253,11 +255,11 @@ class TimingResults:
 
 
 def merge(before: TimingResults, after: TimingResults) -> TimingResults:
-    """Timings of two hosts, or of one host at two times, as one.
+    """Joins timings of two hosts, or of one host at two times.
 
-    Of the same case on the same GPU the later one counts; but a fault stays: one that was seen once is not
-    undone by a time at which it was not seen. A GPU is as fit as it was whenever a case that is kept was
-    measured. A case that either of them timed is not listed as not timed.
+    For the same case on the same GPU the later one counts; but a fault stays, even if a later time did not
+    show it. A GPU is only as fit as at the worst time at which a kept case was measured. A case that either
+    of them timed is not listed as not timed.
     """
     later = {(timing.case, timing.gpu): timing for timing in after.cases}
     kept = {

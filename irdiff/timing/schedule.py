@@ -1,13 +1,13 @@
-"""Which process measures which case when, on one GPU.
+"""Schedules which process measures which case when, on one GPU.
 
-First one process checks outputs. Then the processes of the protocol come one after another, each with every
+First one process checks outputs. Then the processes of the protocol follow one after another, each with every
 case, so that a ratio is seen under several memory placements; half of them set up head before base (ABBA).
 The next ones import while the current one measures.
 
 A case that faults in any process is done: the fault is its result. Every process measures every other case,
-also when the budget is spent: fewer processes would leave all cases without a verdict.
+even beyond the budget: fewer processes would leave all cases without a verdict.
 
-Cases that have one base (a session of many versions) may be timed together, as one bundle whose arms are all
+Cases that share a base (a session of many versions) may be timed together, as one bundle whose arms are all
 interleaved: the base runs once a round for all of them.
 """
 
@@ -40,12 +40,12 @@ _OPEN_LIMIT_S = 120.0
 _SETUP_S = 0.12
 _LEAST_SLICE_S, _MOST_SLICE_S = 0.08, 1.0
 _AHEAD = 2
-"""How many processes import while one works: with few cases one is done before the next has imported."""
+"""How many processes import while one works: with few cases one ends before the next has imported."""
 
 Start = Callable[[], GpuProcess]
 """Starts a process of the run folder."""
 Bundle = Mapping[str, str]
-"""Cases of one base, timed together: each by the arm that its head is, `head`, `head 1` and so on."""
+"""Cases that share a base and are timed together, by the arm of their head: `head`, `head 1` and so on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +57,10 @@ class TimingOptions:
     """All cases with a binary on both sides, not only changed ones."""
     protocol: TimingProtocol
     environment: Mapping[str, str]
-    """Of the GPU processes."""
+    """The environment of the GPU processes."""
     say: Callable[[str], None]
     bundle_of: Callable[[str], str] | None = None
-    """Cases for which it gives the same have one base, and are timed together."""
+    """Cases with the same result share a base, and are timed together."""
 
 
 @dataclass(kw_only=True)
@@ -73,7 +73,7 @@ class GpuWork:
     busy_s: float = 0.0
     wall_s: float = 0.0
     stopped: str = ""
-    """Why it ended before every process had measured every case; empty where it did not."""
+    """Why it ended before every process had measured every case; empty if it did not."""
 
     def record(self, conditions: Conditions) -> GpuRecord:
         driver = ", ".join(filter(None, (conditions.driver, self.card["driver"])))
@@ -90,8 +90,8 @@ class GpuWork:
 def run_gpu(start: Start, index: int, cases: Sequence[str], options: TimingOptions) -> GpuWork:
     """Checks and times `cases` on the GPU of that index.
 
-    Raises GpuProcessError where the GPU cannot be opened at all. Where that fails later (a fault took the GPU
-    with it), what was found until then is returned, with the reason in `stopped`.
+    Raises GpuProcessError if the GPU cannot be opened at all. If it fails later (a fault took the GPU down),
+    returns the results until then, with the reason in `stopped`.
     """
     begin = time.monotonic()
     gpu = _Gpu(start, index, options)
@@ -126,7 +126,7 @@ class _Gpu:
             self._processes.popleft().close()
 
     def _begin_process(self) -> None:
-        """Puts one that has opened the GPU in the place of the current one. Raises GpuProcessError."""
+        """Replaces the current process by the next one, which opens the GPU. Raises GpuProcessError."""
         if self._processes:
             self._processes.popleft().close()
         while len(self._processes) <= _AHEAD:
@@ -169,7 +169,7 @@ class _Gpu:
             bundles = [bundle for bundle in timed if bundle]
 
     def _timed(self, bundle: Bundle, number: int, place: int, slice_s: float) -> Bundle:
-        """Adds one process's samples of a bundle; returns it without the cases that faulted."""
+        """Adds one process's samples of a bundle. Returns the bundle without the cases that faulted."""
         work, protocol = self.work, self._protocol
         while bundle:
             request = {
@@ -182,7 +182,7 @@ class _Gpu:
             try:
                 limit_s = _LAUNCH_LIMIT_S + 3 * slice_s * len(bundle)
                 reply = self._processes[0].ask(request, limit_s)
-                rows = _samples(work.card["uuid"], bundle, number, reply)
+                samples = _samples(work.card["uuid"], bundle, number, reply)
             except GpuProcessGone as ended:
                 # the base is to blame, or it is not known which: then all are
                 guilty = {ended.side} if ended.side in bundle else set(bundle)
@@ -195,8 +195,8 @@ class _Gpu:
                 self._begin_process()
                 continue
             work.busy_s += reply["busy_s"]
-            for row in rows:
-                work.samples.setdefault(row.case, []).append(row)
+            for sample in samples:
+                work.samples.setdefault(sample.case, []).append(sample)
             break
         return bundle
 
@@ -210,20 +210,23 @@ def _check(reply: Mapping[str, Any]) -> OutputCheck:
         return OutputCheck(
             status=OutputStatus.OUT_OF_BOUNDS, side=reply["side"], message=message, arguments=names
         )
-    rows = reply["differences"]
-    if not rows:
+    differences = reply["differences"]
+    if not differences:
         status, message = OutputStatus.EQUAL, "bitwise equal"
     else:
-        within = all(row["within"] for row in rows)
+        within = all(difference["within"] for difference in differences)
         status = OutputStatus.CLOSE if within else OutputStatus.DIFFERENT
-        message = "; ".join(f"{row['argument']}: {row['elements']} elements differ" for row in rows)
-    ulps = [row["max_ulp"] for row in rows if row["max_ulp"] is not None]
+        message = "; ".join(
+            f"{difference['argument']}: {difference['elements']} elements differ"
+            for difference in differences
+        )
+    ulps = [difference["max_ulp"] for difference in differences if difference["max_ulp"] is not None]
     return OutputCheck(
         status=status,
         message=message,
-        arguments=tuple(row["argument"] for row in rows),
-        max_ulp=max(ulps) if ulps else (None if rows else 0),
-        relative_norm=max((row["relative_norm"] for row in rows), default=0.0),
+        arguments=tuple(difference["argument"] for difference in differences),
+        max_ulp=max(ulps) if ulps else (None if differences else 0),
+        relative_norm=max((difference["relative_norm"] for difference in differences), default=0.0),
         base_repeats=reply["base_repeats"],
     )
 
@@ -237,16 +240,15 @@ def _bundled(cases: Sequence[str], bundle_of: Callable[[str], str] | None) -> li
 
 
 def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -> list[Sample]:
-    """The samples of a reply, each case with those of the base.
-
-    Raises GpuProcessGone where there are none to rely on: the same launches ran before.
+    """Returns the samples of a reply, each case with those of the base. Raises GpuProcessGone if the samples
+    are not reliable: the same launches ran before.
     """
     if reply["kind"] != "timed":
         raise GpuProcessGone(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))
-    for _, _, arm, launches, elapsed_us in reply["rows"]:
+    for _, _, arm, launches, elapsed_us in reply["samples"]:
         if not (math.isfinite(elapsed_us) and elapsed_us > 0 and launches > 0):
             raise GpuProcessGone(OutputStatus.FAULT, arm, f"{elapsed_us} us is no time of a launch")
-    if missing := {*_SHARED_ARMS, *bundle} - {row[2] for row in reply["rows"]}:
+    if missing := {*_SHARED_ARMS, *bundle} - {sample[2] for sample in reply["samples"]}:
         raise GpuProcessGone(OutputStatus.FAULT, None, f"it took no samples of {', '.join(sorted(missing))}")
     return [
         Sample(
@@ -259,6 +261,6 @@ def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -
             launches=launches,
             elapsed_us=elapsed_us,
         )
-        for number, position, arm, launches, elapsed_us in reply["rows"]
+        for number, position, arm, launches, elapsed_us in reply["samples"]
         for case in ([bundle[arm]] if arm in bundle else bundle.values())
     ]

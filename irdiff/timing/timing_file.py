@@ -1,4 +1,6 @@
-"""Reads and writes what `irdiff time` adds to a run: `timing.json` and `timing-samples.jsonl.zst`."""
+"""Reads and writes the files that `irdiff time` adds to a run: `timing.json` and
+`timing-samples.jsonl.zst`.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,19 @@ from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, Sample,
 
 SAMPLES_FILE = "timing-samples.jsonl.zst"
 _MAX_SAMPLES_BYTES = 1 << 30
-"""Of the lines: some five million samples, where a run of all shipped cases has a hundred thousand."""
+"""Unpacked: some five million samples. A run of all shipped cases has a hundred thousand."""
 _LEVEL = 9
 _any, _results = TypeAdapter(dict[str, object]), TypeAdapter(TimingResults)
 _sample, _samples = TypeAdapter(Sample), TypeAdapter(tuple[Sample, ...])
 
 
 def dump(results: TimingResults) -> bytes:
-    rows = _results.dump_python(results, mode="json")
-    return (json.dumps(rows, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
+    fields = _results.dump_python(results, mode="json")
+    return (json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
 
 
 def load(folder: Path) -> TimingResults | None:
-    """The timings of a run folder, or None. Raises RunFolderError for what is not of this schema."""
+    """Returns None if the run has no timings. Raises RunFolderError for another schema."""
     path = folder / TIMING_FILE
     if not os.path.lexists(path):
         return None
@@ -38,19 +40,19 @@ def load(folder: Path) -> TimingResults | None:
 
 
 def parse(content: bytes, where: str) -> TimingResults:
-    """The timings of a file's content. Raises RunFolderError for another schema."""
+    """Raises RunFolderError for another schema."""
     try:
         schema = _any.validate_json(content).get("schema")
         if schema != SCHEMA:
             raise RunFolderError(f"{where} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}")
         return _results.validate_json(content)
     except ValidationError as error:
-        what = f"{where} is not a valid timing file: {run_folder.first_mistake(error)}"
-        raise RunFolderError(what) from error
+        message = f"{where} is not a valid timing file: {run_folder.first_mistake(error)}"
+        raise RunFolderError(message) from error
 
 
 def write(folder: Path, results: TimingResults) -> TimingResults:
-    """Adds the results to those that the folder already has; returns both as `merge` joins them."""
+    """Adds the results to those that the folder already has. Returns the merged results."""
     before = load(folder)
     merged = merge(before, results) if before else results
     write_whole(folder / TIMING_FILE, dump(merged))
@@ -58,35 +60,37 @@ def write(folder: Path, results: TimingResults) -> TimingResults:
 
 
 def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
-    """Brings the timings of other copies of a run folder into `target`: the timing part of `irdiff merge`.
+    """Merges the timings of other copies of a run folder into `target`: the timing part of `irdiff merge`.
 
-    None where no folder has timings. Raises RunFolderError where a file is not what it says. That the
-    folders are of the same run is the caller's to check.
+    Returns None if no folder has timings. Raises RunFolderError if a file is damaged. The caller checks that
+    the folders hold the same run.
     """
     parts = [part for folder in (target, *sources) if (part := load(folder)) is not None]
     if not parts:
         return None
     for folder in sources:
         if samples := _samples_of(folder):
-            write_samples(target, samples, {(row.case, row.gpu) for row in samples})
+            write_samples(target, samples, {(sample.case, sample.gpu) for sample in samples})
     merged = functools.reduce(merge, parts)
     write_whole(target / TIMING_FILE, dump(merged))
     return merged
 
 
 def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tuple[str, str]]) -> None:
-    """Replaces the samples of the (case, GPU) pairs in `measured`; keeps all others.
-
-    A case that was measured again and has no sample now (it faulted) must not keep its former ones.
+    """Replaces the samples of the (case, GPU) pairs in `measured`; keeps all others. A case that was measured
+    again and has no sample now (it faulted) must not keep its former ones.
     """
     replaced = set(measured)
-    rows = [*(row for row in _samples_of(folder) if (row.case, row.gpu) not in replaced), *samples]
-    lines = b"".join(_sample.dump_json(row) + b"\n" for row in rows)
+    kept = [
+        *(sample for sample in _samples_of(folder) if (sample.case, sample.gpu) not in replaced),
+        *samples,
+    ]
+    lines = b"".join(_sample.dump_json(sample) + b"\n" for sample in kept)
     write_whole(folder / SAMPLES_FILE, zstandard.compress(lines, _LEVEL))
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """Samples of such a file, or of a JSON file with a list of the same rows (for `--simulate`)."""
+    """Reads a samples file, or a JSON file with a list of samples (for `--simulate`)."""
     try:
         if path.suffix == ".json":
             return list(_samples.validate_json(path.read_bytes(), strict=True))

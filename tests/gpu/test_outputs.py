@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="no torch here")
 
 def compared(base, head, dtype, tolerance=(0.01, 0.01)):
     size = {"item_bytes": base.element_size(), "elements": base.numel()}
-    storage = Storage(number=0, name="out", dtype=dtype, row={"fill": "empty"}, **size)
+    storage = Storage(number=0, name="out", dtype=dtype, argument={"fill": "empty"}, **size)
     return buffers.difference(torch, storage, base.view(torch.uint8), head.view(torch.uint8), tolerance)
 
 

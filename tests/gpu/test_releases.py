@@ -34,7 +34,7 @@ def launched(torch, name):
     torch.cuda.synchronize()
     assert memory.overwritten() == []
     views = [
-        memory.body(storage.number).view(buffers.torch_dtype(torch, storage.dtype)).view(storage.row["shape"])
+        memory.body(storage.number).view(buffers.torch_dtype(torch, storage.dtype)).view(storage.argument["shape"])
         for storage in needed
     ]
     return views[0], views[1]

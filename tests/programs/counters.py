@@ -112,7 +112,7 @@ def launch(folder: str, part: str, log: str) -> None:
             plan = launch_plan.plan(captured, metadata, entry, backend="cuda", warp_size=warp_size)
             inputs = buffers.Inputs(torch, buffers.storages(torch, [captured]), 20)
             for storage in inputs.storages:
-                random = str(storage.row["fill"]).startswith(("randint", "perm"))
+                random = str(storage.argument["fill"]).startswith(("randint", "perm"))
                 if random and storage.size_bytes <= _MAX_CONTENT_BYTES:
                     contents[f"{case}|{storage.number}"] = inputs.contents[storage.number].cpu().numpy()
             memory = buffers.Buffers(inputs)

@@ -102,7 +102,7 @@ def _medians(reply):
     if reply["kind"] != "timed":
         return {"refused": reply.get("message", reply["kind"])}
     times = collections.defaultdict(list)
-    for _, _, arm, launches, elapsed_us in reply["rows"]:
+    for _, _, arm, launches, elapsed_us in reply["samples"]:
         times[arm].append(elapsed_us / launches)
     return {"times": {arm: [round(statistics.median(us), 4), len(us)] for arm, us in times.items()}}
 

@@ -68,7 +68,7 @@ def timed(**elapsed):
     """The reply with one round; an arm whose time is None is left out."""
     times = {"base": 100.0, "control": 100.0, "head": 100.0} | elapsed
     rows = [[0, place, arm, 1, times[arm]] for place, arm in enumerate(times) if times[arm] is not None]
-    return {"kind": "timed", "rows": rows, "busy_s": 0.5}
+    return {"kind": "timed", "samples": rows, "busy_s": 0.5}
 
 
 def family(case):
