@@ -1,6 +1,5 @@
-"""A corpus: a folder of workloads, `family/name.py`, each with a table `LAUNCHES`.
-
-Its folder `packs` is no family: `irdiff.resolve.packs` makes corpora of what lies there.
+"""A corpus: a folder of workloads, `family/name.py`, each with a table `LAUNCHES`. Its folder `packs` is no
+family: `irdiff.resolve.packs` turns its content into corpora.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ class Packages:
     """Published packages that the workloads of a family import, installed next to a toolchain."""
 
     site: Path
-    """Comes last on the path of a worker: it never replaces what the toolchain has."""
+    """Comes last on the path of a worker, so it never replaces a package of the toolchain."""
     imports: tuple[str, ...]
     """Modules that a worker imports once for all of its cases."""
     kernels: tuple[str, ...]
-    """Packages that hold kernels: they are compiled under paths relative to `site`."""
+    """Packages that hold kernels; these are compiled under paths relative to `site`."""
     torch_compile: bool
     """Whether torch.compile writes kernels for the target, or code for the CPU."""
     digest: str
@@ -36,7 +35,7 @@ class Packages:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraPackages:
-    """What a worker has next to its Triton: torch, where its interpreter has one, and packages, which are
+    """What a worker has in addition to Triton: torch, if its interpreter has it, and packages, which are
     imported as if there were a GPU of one kind.
     """
 
@@ -46,14 +45,16 @@ class ExtraPackages:
 
 @dataclass(frozen=True, kw_only=True)
 class IgnoredFiles:
-    """Files that git ignores: no revision has them, and a program that runs there may read them."""
+    """Files that git ignores. No revision has them, but a program that runs in the working tree may read
+    them.
+    """
 
     worktree: Path
     names: frozenset[str]
-    """Files, and folders of which all is ignored, which end in `/`."""
+    """Ignored files, and wholly ignored folders, which end in `/`."""
 
     def at(self, place: str) -> str | None:
-        """The ignored file that lies at a path, or the module of that path without its suffix."""
+        """Returns the ignored file at a path, or the ignored module at that path without its suffix."""
         folder, _, stem = place.rpartition("/")
         names = [place, f"{place}.py", f"{place}/__init__.py"]
         libraries = (self.worktree / folder).glob(f"{glob.escape(stem)}.*so")
@@ -74,41 +75,43 @@ class Corpus:
     workloads: tuple[str, ...]
     """The names of the workloads, as `family/name` without the suffix."""
     digest: str
-    """SHA-256 over the path and content of every file below the root that a workload could import, and of
-    the packages."""
+    """SHA-256 over the path and content of every file below the root that a workload could import, and over
+    the packages.
+    """
     packs: tuple[str, ...] = ()
     """Families that need packages."""
     packages: Mapping[str, Packages] = field(default_factory=dict)
-    """The packages of each family, once they are installed for the toolchain of a side."""
+    """The packages of each family, once they are installed for a side's toolchain."""
     folder: str = "."
-    """Where the workloads lie, from the root, which is the working folder of whoever runs them."""
+    """The folder of the workloads, relative to the root. The root is the working folder of a worker."""
     imports: tuple[str, ...] = ()
-    """Folders on the module search path behind that one, from the root."""
+    """Folders on the module search path after that one, relative to the root."""
     kept: Path | None = None
-    """Of a revision: where its files stay. The root is a copy that this process alone has."""
+    """For a revision: the folder where its files stay. The root is a copy for this process alone."""
     files: Mapping[str, str] | None = None
-    """Of an exported revision: git's name of the content of each file of the repository, by path."""
+    """For an exported revision: git's name of the content of each file of the repository, by path."""
 
     pointers: Mapping[str, str] = field(default_factory=dict)
-    """By path, the name of the content of each file that git-lfs keeps: the file itself holds that name."""
+    """By path, the name of the content of each file that git-lfs keeps elsewhere."""
     absent_submodules: Mapping[str, str] = field(default_factory=dict)
     """By path, the commit of each submodule that was never fetched."""
     ignored: IgnoredFiles | None = None
-    """Of a revision of a repository with a working tree."""
+    """For a revision of a repository with a working tree."""
 
     borrowed: Mapping[str, str] = field(default_factory=dict)
-    """By workload, the program that the revision lacks: it is run as another revision has it."""
+    """By workload, a program that the revision lacks and that is taken from another revision."""
 
     self_contained: bool = False
-    """Whether it imports nothing outside of itself, its packages and Triton: the corpus that irdiff ships."""
+    """Whether it imports only itself, its packages and Triton, like the corpus that irdiff ships."""
 
     @property
     def place(self) -> WorkloadPlace:
-        """Where a worker finds it."""
         return {"root": str(self.root), "workloads": self.folder, "imports": list(self.imports)}
 
     def extra_packages(self, name: str, target: Target) -> ExtraPackages | None:
-        """Packages that a workload or a launch needs besides the toolchain; None if it needs none."""
+        """Returns the packages that a workload or a launch needs besides the toolchain; None if it needs
+        none.
+        """
         workload = name.partition(":")[0]
         packages = self.packages.get(workload.partition("/")[0])
         is_alone = packages is None and self.self_contained
@@ -116,7 +119,7 @@ class Corpus:
 
 
 def load(root: Path) -> Corpus:
-    """The corpus below a folder. Raises CorpusError where there is none."""
+    """Raises CorpusError if there is no corpus."""
     root = root.expanduser().absolute()
     if not root.is_dir():
         raise CorpusError(f"there is no corpus folder {root}", hint="name one with --corpus DIR")
@@ -125,19 +128,19 @@ def load(root: Path) -> Corpus:
 
 
 def of_files(root: Path, paths: Iterable[Path], packs: tuple[str, ...] = ()) -> Corpus:
-    """The corpus of those files below a folder that count. Raises CorpusError where none is a workload."""
+    """Makes a corpus of files below a folder. Raises CorpusError if none is a workload."""
     files = sorted(path for path in paths if path.is_file() and "__pycache__" not in path.parts)
-    rows = digests_below(root, (path for path in files if path.suffix != ".md"))
+    digests = digests_below(root, (path for path in files if path.suffix != ".md"))
     workloads = workloads_in(root, files)
     if not workloads:
         raise CorpusError(
             f"the corpus folder {root} has no workload", hint="add FAMILY/NAME.py; see the README"
         )
-    return Corpus(root=root, workloads=workloads, digest=key_of("corpus/1", rows), packs=packs)
+    return Corpus(root=root, workloads=workloads, digest=key_of("corpus/1", digests), packs=packs)
 
 
 def workloads_in(root: Path, paths: Iterable[Path]) -> tuple[str, ...]:
-    """The names of those files that are workloads."""
+    """Returns the names of those files that are workloads."""
     files = (path for path in paths if path.suffix == ".py" and path.name != "conftest.py")
     named = (str(path.relative_to(root).with_suffix("")) for path in files if not path.name.startswith("_"))
     return tuple(sorted(named))

@@ -1,7 +1,8 @@
-"""A recorded corpus as one file, `NAME.tar.gz`: made where there is a GPU, compared elsewhere.
+"""Packs a recorded corpus into one file, `NAME.tar.gz`, so that it can be recorded on a GPU host and compared
+elsewhere.
 
 It holds the sources of kernels and their launches. Of tensors it holds shapes and types, and the values of
-small integer ones, on which launches depend.
+small integer tensors, on which launches depend.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def is_archive(name: str | Path) -> bool:
 
 
 def unpacked(place: str, config: Config) -> Path:
-    """The folder of an archive, in the cache under the archive's content.
+    """Unpacks an archive into the cache, under a digest of its content.
 
     place: a file, or a URL (s3://, gs://, az://, https://, file://). Raises CorpusError, StoreError.
     """
@@ -56,7 +57,7 @@ def unpacked(place: str, config: Config) -> Path:
 
 
 def packed(folder: Path) -> bytes:
-    """The archive of a folder: the same bytes for the same files."""
+    """Returns the same bytes for the same files."""
 
     def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.mtime = member.uid = member.gid = 0
@@ -74,7 +75,7 @@ def packed(folder: Path) -> bytes:
 
 
 def join(folders: Sequence[Path], into: Path) -> None:
-    """Copies all workloads; one that differs from an earlier one of its name gets a number."""
+    """Copies all workloads. A workload that differs from an earlier one of the same name gets a number."""
     for folder in folders:
         for name in corpus.load(folder).workloads:
             text = (folder / f"{name}.py").read_text(encoding="utf-8")
@@ -90,7 +91,7 @@ def entry_of(launch: Launch) -> Entry:
 
 
 def distinct(launches: Iterable[Launch]) -> set[Entry]:
-    """The entries of which a launch has an input digest that no earlier entry has for that target."""
+    """Returns the entries with a launch whose input digest no earlier entry has for that target."""
     digests: dict[Entry, set[Entry]] = {}
     for launch in launches:
         # a launch without a digest is equal to no other
@@ -105,26 +106,26 @@ def distinct(launches: Iterable[Launch]) -> set[Entry]:
 
 
 def drop(root: Path, entries: Iterable[Entry]) -> None:
-    """Takes entries out of the tables LAUNCHES, and workloads without an entry out of the corpus."""
+    """Removes entries from the tables LAUNCHES, and workloads without an entry from the corpus."""
     labels: dict[str, set[str]] = {}
     for workload, label in entries:
         labels.setdefault(workload, set()).add(label)
     for workload, unwanted in labels.items():
         path = root / f"{workload}.py"
         text = path.read_text(encoding="utf-8")
-        lines, rows = text.splitlines(keepends=True), _rows(text)
-        for key, value in rows:
+        lines, table = text.splitlines(keepends=True), _entries(text)
+        for key, value in table:
             if ast.literal_eval(key) in unwanted:
                 assert value.end_lineno is not None
                 lines[key.lineno - 1 : value.end_lineno] = [""] * (value.end_lineno - key.lineno + 1)
-        if len(unwanted) < len(rows):
+        if len(unwanted) < len(table):
             path.write_text("".join(lines), encoding="utf-8")
         else:
             path.unlink()
 
 
 def shrink(root: Path, size_bytes: int) -> list[str]:
-    """Removes the largest workloads until the rest has at most that size; returns their names."""
+    """Removes the largest workloads until the rest has at most that size. Returns their names."""
     paths = sorted(root.rglob("*.py"), key=lambda path: path.stat().st_size)
     removed = []
     while sum(path.stat().st_size for path in paths) > size_bytes:
@@ -134,8 +135,8 @@ def shrink(root: Path, size_bytes: int) -> list[str]:
     return removed
 
 
-def _rows(text: str) -> list[tuple[ast.expr, ast.expr]]:
-    """The entries of a workload's table."""
+def _entries(text: str) -> list[tuple[ast.expr, ast.expr]]:
+    """Returns the entries of a workload's table."""
     for statement in ast.parse(text).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="LAUNCHES")], value=ast.Dict(keys=keys, values=values)):

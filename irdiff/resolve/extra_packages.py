@@ -1,12 +1,12 @@
-"""Packages that kernels and programs import, installed next to a toolchain: `--with torch`.
+"""Installs packages that kernels and programs import next to a toolchain: `--with torch`.
 
     irdiff compare main HEAD --with torch
     [kernels] packages = ["torch"]        in irdiff.toml
 
-uv resolves and installs them once for a version of Python, into an environment that holds no Triton: it comes
-last on the path of a worker, so that the Triton of a toolchain is never replaced. What was installed is part
-of the digest of the corpus that imports it. Torch and its like come from torch's own index of CPU
-builds, since nothing is computed here. UV_TORCH_BACKEND, and uv's other variables, choose another.
+uv resolves and installs them once for a version of Python, into an environment without Triton. That comes
+last on the path of a worker, so the toolchain's Triton is never replaced. The installed packages are part of
+the digest of the corpus that imports them. Torch comes from its own index of CPU builds, because nothing is
+computed here. UV_TORCH_BACKEND, and uv's other variables, choose another.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ from irdiff.store import key_of
 
 _OF_BACKENDS = (name for backend in BACKENDS.values() for name in backend.DISTRIBUTIONS)
 _TRITONS = ("triton", "pytorch-triton", "triton-windows", *_OF_BACKENDS)
-"""Distributions of Triton: that of the toolchain is there."""
+"""Distributions of Triton, which are never installed: the toolchain has its own."""
 
 
 def name_of(requirement: str) -> str:
-    """The normalized name of a package. Raises UsageError where it is no requirement, or names Triton."""
+    """Returns the normalized name of a package. Raises UsageError if it is no requirement, or names
+    Triton.
+    """
     name = canonicalize_name(_parsed(requirement).name)
     if name in _TRITONS:
         raise UsageError(f"{requirement}: Triton comes from the toolchain", hint="name it with --triton")
@@ -43,7 +45,7 @@ def name_of(requirement: str) -> str:
 
 
 def is_open(requirement: str) -> bool:
-    """Whether it names no version."""
+    """Whether the requirement names no version."""
     parsed = _parsed(requirement)
     return not parsed.specifier and not parsed.url
 
@@ -58,7 +60,7 @@ def _parsed(requirement: str) -> Requirement:
 
 
 def added_to(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
-    """The corpus with packages for every family that has none of its own. Raises ToolchainError."""
+    """Returns the corpus with packages for every family that has none. Raises ToolchainError."""
     if not requirements:
         return kernels
     environment = _installed(requirements, toolchain, config)
@@ -76,7 +78,7 @@ def note(requirements: Sequence[str]) -> str:
 
 
 def site(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Path:
-    """The folder of packages that a program recorded under a toolchain is given."""
+    """Returns the folder of packages for a program that is recorded under a toolchain."""
     return _installed(requirements, toolchain, config).site
 
 
@@ -95,7 +97,9 @@ def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config
 
 
 def install(options: Sequence[str], wanted: Sequence[str], path: Path, log: Path, config: Config) -> None:
-    """Installs, torch's index first, unless the user's uv has a place for builds. Raises ToolchainError."""
+    """Installs from torch's index first, unless the user's uv has a place for builds. Raises
+    ToolchainError.
+    """
     variables = environments.uv_environment(config)
     ways = [["--torch-backend", "cpu"], []]
     if variables.get("UV_TORCH_BACKEND"):
@@ -122,11 +126,11 @@ def python_version(python: str, config: Config) -> tuple[int, ...]:
 
 
 def recorded_digest(environment: Path) -> str:
-    """A digest of the packages' own records of their files, without bytecode and the installer's notes."""
-    rows = set()
+    """Digests the packages' own records of their files, without bytecode and the installer's notes."""
+    records = set()
     for record in environments.site_of(environment).glob("*.dist-info/RECORD"):
         for line in record.read_text(encoding="utf-8").splitlines():
             path, _, rest = line.partition(",")
             if "sha256=" in rest and not path.startswith("../") and ".dist-info/" not in path:
-                rows.add(line)
-    return key_of("records/1", sorted(rows))
+                records.add(line)
+    return key_of("records/1", sorted(records))

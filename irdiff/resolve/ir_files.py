@@ -1,7 +1,7 @@
 """Two files of IR as two sides: the same toolchain compiles one as base and the other as head.
 
-Each becomes a corpus of one workload that launches it (`irdiff_corpus.launch_ir`), in a folder of the cache
-that is named by what lies in it.
+Each becomes a corpus with one workload that launches it (`irdiff_corpus.launch_ir`), in a folder of the cache
+that is named by its content.
 """
 
 from __future__ import annotations
@@ -38,11 +38,8 @@ LAUNCHES = {{"file": launch_ir({path!r}, options={options!r}, tier="gate")}}
 
 
 def sides(paths: Sides[Path], options: Sequence[str], triton: str | None, config: Config) -> Sides[Side]:
-    """The two files under one compiler.
-
-    options: `NAME=VALUE`, of the launch; values as in JSON, or else text.
-
-    Raises UsageError, ToolchainError.
+    """options: `NAME=VALUE` for the launch; values are JSON, or else text. Raises UsageError,
+    ToolchainError.
     """
     if paths.base.suffix != paths.head.suffix or paths.head.suffix not in SUFFIXES:
         if paths.base.suffix == paths.head.suffix and paths.head.suffix in _READ_BY_NO_COMPILER:
@@ -71,7 +68,7 @@ def _option(text: str) -> tuple[str, object]:
 
 
 def _toolchain(spec: str | None, config: Config) -> Toolchain:
-    """The toolchain that was named, or else the newest release that is installed."""
+    """Returns the named toolchain, or else the newest installed release."""
     if spec is None:
         installed = [environment.state.get("spec", "") for environment in environments.list_all(config)]
         releases = [release[1] for text in installed if (release := _RELEASE.fullmatch(str(text)))]

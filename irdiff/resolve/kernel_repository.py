@@ -107,12 +107,12 @@ _file = TypeAdapter(_PlanFile)
 
 
 def has_plan(snap: Snapshot, config: Config) -> bool:
-    """Whether the revision, or the working tree, has the file."""
+    """Whether the revision, or the working tree, has an `irdiff.toml`."""
     return _plan_file(snap, config) is not None
 
 
 def plan_above(folder: Path) -> Plan | None:
-    """The plan of the repository around a folder, as its files are now."""
+    """Returns the plan of the repository around a folder, from its current files."""
     for place in (folder, *folder.parents):
         if (place / FILE).is_file():
             return parse_plan((place / FILE).read_bytes(), str(place / FILE))
@@ -122,7 +122,9 @@ def plan_above(folder: Path) -> Plan | None:
 
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
-    """The plan of a revision. A revision from before the file uses that of the working tree."""
+    """Returns the plan of a revision. A revision without the file uses the working tree's. Raises
+    UsageError.
+    """
     plan_file = _plan_file(snap, config)
     if plan_file is None:
         raise UsageError(
@@ -133,7 +135,7 @@ def plan_of(snap: Snapshot, config: Config) -> Plan:
 
 
 def _plan_file(snap: Snapshot, config: Config) -> tuple[bytes, str] | None:
-    """Its content, and where it is."""
+    """Returns its content and a description of its place."""
     if content := _reader(snap, config)(FILE):
         return content, f"{FILE} of {snap.label}"
     worktree = snap.store.worktree
@@ -145,16 +147,16 @@ def _plan_file(snap: Snapshot, config: Config) -> tuple[bytes, str] | None:
 def parse_plan(content: bytes, where: str) -> Plan:
     """Raises UsageError with the place of the mistake."""
     hint = 'a table [kernels] with program = "COMMAND" or workloads = "FOLDER"; `irdiff init` writes one'
-    rows = toml_file.parse(content, where)
-    return toml_file.checked(_file, rows, where, "a description of kernels", hint=hint).kernels
+    tables = toml_file.parse(content, where)
+    return toml_file.checked(_file, tables, where, "a description of kernels", hint=hint).kernels
 
 
 # toolchain and packages
 
 
 def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Config) -> tuple[str, str]:
-    """The compiler of a revision, and why: chosen for both sides, pinned there, named by the file, or that of
-    the environment that the working tree has.
+    """Returns the compiler of a revision, and why: chosen for both sides, pinned there, named by the file, or
+    that of the working tree's environment.
     """
     if chosen:
         return chosen, "chosen for both sides"
@@ -172,7 +174,9 @@ def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Confi
 
 
 def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> tuple[str, ...]:
-    """Packages that the kernels of a revision need in addition to Triton, at the versions that it pins."""
+    """Returns the packages that the kernels of a revision need besides Triton, at the versions that
+    it pins.
+    """
     requirements = {
         extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)
     }
@@ -184,7 +188,7 @@ def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Confi
 
 
 def _pinned(package: str, snap: Snapshot, plan: Plan, config: Config) -> tuple[str, str] | None:
-    """The version of a package, and the first of the revision's lock and requirements files that pins it."""
+    """Returns the version of a package, and the first of the revision's files that pins it."""
     read = _reader(snap, config)
     for name in [plan.pin] if plan.pin else pins.FILES:
         content = read(name)
@@ -197,8 +201,8 @@ def _pinned(package: str, snap: Snapshot, plan: Plan, config: Config) -> tuple[s
 def unfollowed_pins(
     snaps: Sides[Snapshot], plans: Sides[Plan], followed: Sides[frozenset[str]], config: Config
 ) -> tuple[str, ...]:
-    """`torch in requirements.txt`: what lock and requirements files say otherwise on both sides, and what
-    neither the compiler nor the packages of a side were chosen by. followed: names of these, of each side.
+    """Lists pins that differ between the sides and that chose neither a compiler nor a package: `torch in
+    requirements.txt`. followed: the names of followed pins, of each side.
     """
     read = snaps.map(lambda snap: _reader(snap, config))
     pins_by_file: dict[str, list[str]] = {}
@@ -206,8 +210,8 @@ def unfollowed_pins(
         base, head = (pins.requirements(name, side(name) or b"", side) for side in read)
         for package in sorted(base.keys() | head.keys()):
             is_followed = all(
-                package in names or package not in rows
-                for rows, names in zip((base, head), followed, strict=True)
+                package in names or package not in versions
+                for versions, names in zip((base, head), followed, strict=True)
             )
             if base.get(package) != head.get(package) and not is_followed:
                 pins_by_file.setdefault(name, []).append(package)
@@ -215,7 +219,7 @@ def unfollowed_pins(
 
 
 def followed_pins(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> frozenset[str]:
-    """The packages, Triton among them unless it was chosen, whose versions were taken from a pin."""
+    """Returns the packages whose versions came from a pin. Triton is among them unless it was chosen."""
     required = {extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)}
     names = [name for name, requirement in required.items() if extra_packages.is_open(requirement)]
     return frozenset(name for name in ("triton", *names) if _pinned(name, snap, plan, config))
@@ -227,7 +231,7 @@ def _reader(snap: Snapshot, config: Config) -> pins.Read:
 
 
 def _rooted(spec: str, snap: Snapshot) -> str:
-    """A path of a `python:` or `wheel:` side is meant from the repository's root."""
+    """Resolves a path of a `python:` or `wheel:` side relative to the repository's root."""
     kind, _, path = spec.partition(":")
     root = snap.store.worktree
     if kind in ("python", "wheel") and path and root and not Path(path).expanduser().is_absolute():
@@ -239,9 +243,8 @@ def _rooted(spec: str, snap: Snapshot) -> str:
 
 
 def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None = None) -> Corpus:
-    """The corpus of a revision. Raises CorpusError where its workload folder has no workload.
-
-    A revision from before the folder is launched by the workloads of the one that it is compared with.
+    """Raises CorpusError if the workload folder has no workload. A revision without the folder is launched by
+    the workloads of the revision that it is compared with.
     """
     assert plan.workloads is not None
     tree = exported(snap, config)
@@ -274,18 +277,18 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None
 
 
 def contents(snap: Snapshot, config: Config) -> dict[str, str]:
-    """Git's name of the content of each file, but for those that choose the compiler."""
+    """Returns git's name of the content of each file, except those that choose the compiler."""
     read_for_the_sides = {FILE, *pins.FILES}
-    rows = repository.entries(snap, config)
+    tree = repository.entries(snap, config)
     return {
-        entry.path: f"{entry.mode} {entry.blob}" for entry in rows if entry.path not in read_for_the_sides
+        entry.path: f"{entry.mode} {entry.blob}" for entry in tree if entry.path not in read_for_the_sides
     }
 
 
 def exported(snap: Snapshot, config: Config) -> Path:
-    """The whole tree of the revision, in the cache. It is made once: whole, or not at all."""
-    rows = [(entry.path, *entry.content) for entry in repository.entries(snap, config)]
-    folder = config.cache.resolve() / "exports" / key_of("export/2", rows)[:24]
+    """Exports the tree of the revision to the cache, once, whole or not at all."""
+    tree_contents = [(entry.path, *entry.content) for entry in repository.entries(snap, config)]
+    folder = config.cache.resolve() / "exports" / key_of("export/2", tree_contents)[:24]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -298,25 +301,27 @@ def exported(snap: Snapshot, config: Config) -> Path:
 
 
 def pointers(tree: Path) -> dict[str, str]:
-    """By path, the name of the content of each file of an exported tree that git-lfs keeps elsewhere."""
+    """By path, returns the name of the content of each file of an exported tree that git-lfs keeps
+    elsewhere.
+    """
     names = tree.parent / "pointers.json"
     if not names.is_file():
         files = (path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         small = (path for path in files if path.stat().st_size <= _MAX_POINTER_BYTES)
         texts = {str(path.relative_to(tree)): path.read_bytes() for path in small}
-        rows = {path: text.decode() for path, text in texts.items() if text.startswith(_POINTER)}
-        write_whole(names, json.dumps(rows).encode())
+        names_by_path = {path: text.decode() for path, text in texts.items() if text.startswith(_POINTER)}
+        write_whole(names, json.dumps(names_by_path).encode())
     pointers_by_path: dict[str, str] = json.loads(names.read_bytes())
     return pointers_by_path
 
 
 def absent_submodules(snap: Snapshot, config: Config) -> dict[str, str]:
-    """By path, the commit of each submodule that was never fetched: its folder is empty."""
+    """By path, returns the commit of each submodule that was never fetched. Its folder is empty."""
     return {entry.path: entry.blob for entry in repository.entries(snap, config) if entry.is_submodule}
 
 
 def copied(tree: Path) -> Path:
-    """A copy of an exported tree for this process alone: what runs there may write next to its modules."""
+    """Copies an exported tree for this process alone, because programs may write next to their modules."""
     place = tree.parent / f"run-{os.getpid()}-{next(_numbers)}"
     for other in tree.parent.glob("run-*"):
         if not Path("/proc", other.name.split("-")[1]).exists():

@@ -1,11 +1,11 @@
-"""Packs: kernels that people run, launched by their published packages' own functions.
+"""Packs: kernels in real use, launched through their published packages' own functions.
 
     packs/NAME/pack.toml      which packages, at which versions
     packs/NAME/WORKLOAD.py    workloads `NAME/WORKLOAD`, which import them
 
-The packages are installed when a pack is asked for, into an environment of their own for each version of
-Python, and come last on the path of a worker: a toolchain's Triton is never replaced. Nothing is resolved:
-a pack names every package that it needs, at one version. What was installed is part of the digest.
+The packages are installed when a pack is used, into an environment of their own for each version of Python,
+and come last on the path of a worker: a toolchain's Triton is never replaced. Nothing is resolved: a pack
+names every package that it needs, at one version. The installed packages are part of the digest.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _NOTED = re.compile(r"(\w+) \(([\w.-]+)==([^)\s]+)\)")
 
 
 class Seen(BaseModel):
-    """How its launches last compiled: what `irdiff corpus check --pack NAME` said."""
+    """The last result of `irdiff corpus check --pack NAME`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     launches: int
     distinct: int
-    """By input digest; what the frontend refuses has none."""
+    """Distinct input digests. A launch that the frontend refuses has none."""
     compiled: int
     date: date
     toolchain: str
@@ -49,29 +49,27 @@ class Seen(BaseModel):
 
 
 class Pack(BaseModel):
-    """A `pack.toml`."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     summary: str
     packages: tuple[str, ...]
-    """Every package that is needed, `NAME==VERSION`. Triton is not among them."""
+    """All needed packages, `NAME==VERSION`, without Triton."""
     kernels: tuple[str, ...]
-    """Import names of the packages whose kernels these are."""
+    """Import names of the packages that hold the kernels."""
     imports: tuple[str, ...] = ()
-    """Modules that every workload imports. Importing them once for all is quicker."""
+    """Modules that every workload imports. A worker imports them once for all cases."""
     python: str = "3.9"
-    """The oldest Python that the packages know, as `3.10`."""
+    """The oldest Python that the packages support, as `3.10`."""
     seen: Seen | None = None
     torch_compile: bool = False
-    """Whether the kernels are those that torch.compile writes for the target."""
+    """Whether torch.compile writes the kernels for the target."""
 
 
 _file = TypeAdapter(Pack)
 
 
 def read(folder: Path) -> Pack:
-    """Raises CorpusError where the file is not that of a pack."""
+    """Raises CorpusError if the file is no pack's."""
     path = folder / PACK_FILE
     try:
         checked = toml_file.checked(_file, toml_file.read(path), str(path), "a pack file")
@@ -86,14 +84,12 @@ def read(folder: Path) -> Pack:
 
 
 def names(root: Path) -> list[str]:
-    """The packs of a corpus folder."""
     return sorted(path.parent.name for path in root.glob(f"{PACKS}/*/{PACK_FILE}"))
 
 
 def load(root: Path, chosen: Sequence[str]) -> Corpus:
-    """The corpus below a folder or, where packs are chosen, theirs alone. Raises CorpusError.
-
-    chosen: names, or `all` for every pack of the folder.
+    """Returns the corpus below a folder, or only that of the chosen packs. Raises CorpusError. chosen: names,
+    or `all` for every pack of the folder.
     """
     if not chosen:
         return corpora.load(root)
@@ -108,13 +104,13 @@ def load(root: Path, chosen: Sequence[str]) -> Corpus:
 
 
 def named_by(case_id: str, root: Path) -> tuple[str, ...]:
-    """The pack that a case belongs to, if it belongs to one."""
+    """Returns the pack of a case, if it belongs to one."""
     family = case_id.partition("/")[0]
     return (family,) if family in names(root) else ()
 
 
 def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
-    """The corpus with what its packs need, for the Python of a toolchain. Raises ToolchainError."""
+    """Installs the packages of a corpus's packs for the toolchain's Python. Raises ToolchainError."""
     if not corpus.packs:
         return corpus
     version = extra_packages.python_version(toolchain.python, config)
@@ -124,7 +120,7 @@ def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
 
 
 def note(corpus: Corpus) -> str:
-    """The packs of a side, each with its project, and what else is installed, as a run notes them."""
+    """Formats the packs of a side with their projects, and the other installed packages, for a run."""
     pins = {name: read(corpus.root / name).packages for name in corpus.packs}
     rest = {pin: None for requirements in pins.values() for pin in requirements[1:]}
     own = ", ".join(f"{name} ({requirements[0]})" for name, requirements in pins.items())
@@ -132,7 +128,7 @@ def note(corpus: Corpus) -> str:
 
 
 def projects(noted: str) -> dict[str, tuple[str, str]]:
-    """{pack: (project, version)} of a run's note."""
+    """Parses {pack: (project, version)} from a run's note."""
     return {pack: (name, version) for pack, name, version in _NOTED.findall(noted)}
 
 

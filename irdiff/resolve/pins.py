@@ -1,4 +1,4 @@
-"""The versions that a repository pins, and the environment that its users work in.
+"""Reads the versions that a repository pins, and finds the environment that its users work in.
 
 uv.lock, pylock.toml, poetry.lock, pdm.lock, requirements.txt     versions of a revision
 .venv                                                             an interpreter of the working tree
@@ -25,15 +25,15 @@ FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock
 ENVIRONMENT = ".venv"
 _INCLUDED = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s+|=)?(\S+)")
 _OPTIONS = re.compile(r"(?:^|\s)(?:#|--|;\s*$).*")
-"""The end of a line of requirements: a comment, and options that only pip reads."""
+"""The end of a line of requirements: a comment, or options that only pip reads."""
 _MAX_INCLUDED = 20
 
 Read = Callable[[str], bytes | None]
-"""The content of another file of the repository."""
+"""Returns the content of another file of the repository."""
 
 
 def version(name: str, content: bytes, package: str = "triton", read: Read = lambda _: None) -> str | None:
-    """The exact version of a package that a lock or requirements file names for this Python."""
+    """Returns the exact version of a package that a lock or requirements file names for this Python."""
     text, wanted = content.decode(errors="replace"), canonicalize_name(package)
     table: Mapping[str, Any] | None = None
     if name.endswith((".lock", ".toml")):
@@ -41,14 +41,14 @@ def version(name: str, content: bytes, package: str = "triton", read: Read = lam
             table = tomllib.loads(text)
     if table is not None and "project" in table:
         text, table = "\n".join(_dependencies(table["project"])), None
-    rows = _required(name, text, wanted, read) if table is None else _locked(table, wanted)
-    versions = set(rows)
+    candidates = _required(name, text, wanted, read) if table is None else _locked(table, wanted)
+    versions = set(candidates)
     return versions.pop() if len(versions) == 1 else None
 
 
 def requirements(name: str, content: bytes, read: Read = lambda _: None) -> dict[str, set[str]]:
-    """All that a lock or requirements file says, by package; a line that names none (an option, an address)
-    stands for itself.
+    """Returns everything that a lock or requirements file says, by package. A line without a package (an
+    option, an address) is its own key.
     """
     text = content.decode(errors="replace")
     versions: dict[str, set[str]] = {}
@@ -76,12 +76,14 @@ def requirements(name: str, content: bytes, read: Read = lambda _: None) -> dict
 
 
 def _packages(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    rows = table.get("package") or table.get("packages")
-    return [package for package in rows if isinstance(package, dict)] if isinstance(rows, list) else []
+    packages = table.get("package") or table.get("packages")
+    return (
+        [package for package in packages if isinstance(package, dict)] if isinstance(packages, list) else []
+    )
 
 
 def _lines(name: str, text: str, read: Read, seen: set[str]) -> Iterator[str]:
-    """The lines of a requirements file and of those that it includes."""
+    """Yields the lines of a requirements file and of the files that it includes."""
     for raw_line in text.replace("\\\n", " ").splitlines():
         if included := _INCLUDED.match(raw_line.strip()):
             other = posixpath.normpath(posixpath.join(posixpath.dirname(name), included[1]))
@@ -96,7 +98,7 @@ def _lines(name: str, text: str, read: Read, seen: set[str]) -> Iterator[str]:
 
 
 def _dependencies(project: Mapping[str, Any]) -> Iterator[str]:
-    """Of a pyproject.toml, those of its extras too."""
+    """Yields the dependencies of a pyproject.toml, including its extras."""
     for group in (project.get("dependencies", ()), *project.get("optional-dependencies", {}).values()):
         yield from map(str, group)
 
@@ -112,7 +114,7 @@ def _locked(table: Mapping[str, Any], wanted: str) -> Iterator[str]:
 
 
 def _holds(marker: object) -> bool:
-    """Whether a marker holds: any of uv's list, any of poetry's groups."""
+    """Whether a marker holds: any marker of uv's list, or of poetry's groups."""
     if isinstance(marker, Mapping):
         return any(map(_holds, marker.values()))
     if isinstance(marker, list):
@@ -136,19 +138,23 @@ def _required(name: str, text: str, wanted: str, read: Read) -> Iterator[str]:
 
 
 def _exact(specifiers: Iterable[Any]) -> Iterator[str]:
-    rows = list(specifiers)
-    if len(rows) == 1 and rows[0].operator in ("==", "===") and "*" not in rows[0].version:
-        yield rows[0].version
+    all_specifiers = list(specifiers)
+    if (
+        len(all_specifiers) == 1
+        and all_specifiers[0].operator in ("==", "===")
+        and "*" not in all_specifiers[0].version
+    ):
+        yield all_specifiers[0].version
 
 
 def interpreter(root: Path | None) -> Path | None:
-    """The interpreter of the environment in a project's folder."""
+    """Returns the interpreter of the environment in a project's folder."""
     python = root / ENVIRONMENT / "bin" / "python" if root else None
     return python if python and python.is_file() else None
 
 
 def installed(root: Path, package: str) -> str | None:
-    """The version of a package in that environment."""
+    """Returns the version of a package in that environment."""
     spelled = package.replace("-", "_")
     folders = sorted((root / ENVIRONMENT).glob(f"lib/python*/site-packages/{spelled}-*.dist-info"))
     return folders[0].name.removesuffix(".dist-info").rpartition("-")[2] if folders else None

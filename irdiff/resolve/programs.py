@@ -1,8 +1,8 @@
 """Programs of a repository as its corpus: `program = "bench/run.py"` in `irdiff.toml`, or `--program`.
 
-A program is run at each revision, in the tree of that revision, once for each target, as if there were a GPU
-of that kind. Whatever it launches is compared: what the repository computes of arguments, grids and options
-before a launch counts too.
+A program runs at each revision, in that revision's tree, once for each target, as if there were a GPU of that
+kind. All of its launches are compared, so what the repository computes of arguments, grids and options before
+a launch counts too.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ LAUNCHES = {{
 def corpus_of(
     snap: Snapshot, plan: Plan, commands: Sequence[str], config: Config, other: Snapshot | None = None
 ) -> Corpus:
-    """A corpus whose workloads run the programs, a label for each command line.
+    """Returns a corpus whose workloads run the programs, with a label for each command line.
 
-    A program that the revision lacks is run as the revision that it is compared with has it, or else as the
-    working tree has it. Raises UsageError where none has it.
+    A program that the revision lacks is taken from the revision that it is compared with, or else from the
+    working tree. Raises UsageError if none has it.
     """
     tree = kernel_repository.exported(snap, config)
     others = [kernel_repository.exported(other, config)] if other else []
@@ -59,16 +59,16 @@ def corpus_of(
             (root / words[0]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(program, root / words[0])
             borrowed[words[0]] = sha256(program.read_bytes())
-    rows = named(every)
+    calls_by_workload = named(every)
     workloads = root.parent / "workloads" / FAMILY
     workloads.mkdir(parents=True)
-    for name, labels in rows.items():
+    for name, labels in calls_by_workload.items():
         calls = {label: ", ".join(map(repr, words)) for label, words in labels.items()}
         entries = "".join(f"    {label!r}: program({call}),\n" for label, call in calls.items())
         (workloads / f"{name}.py").write_text(_WORKLOAD.format(entries=entries), encoding="utf-8")
     return Corpus(
         root=root,
-        workloads=tuple(f"{FAMILY}/{name}" for name in sorted(rows)),
+        workloads=tuple(f"{FAMILY}/{name}" for name in sorted(calls_by_workload)),
         digest=key_of("program/3", tree.parent.name, list(borrowed.values()), list(commands), plan.imports),
         folder="../workloads",
         imports=(*plan.imports, "."),
@@ -79,7 +79,7 @@ def corpus_of(
         ignored=repository.ignored(snap.store),
         borrowed={
             f"{FAMILY}/{name}": words[0]
-            for name, labels in rows.items()
+            for name, labels in calls_by_workload.items()
             for words in labels.values()
             if words[0] in borrowed
         },
@@ -87,7 +87,7 @@ def corpus_of(
 
 
 def plan_without_file(snap: Snapshot, config: Config) -> Plan:
-    """The plan of a repository without `irdiff.toml`: packages lie in its root, or in `src`."""
+    """Plans for a repository without `irdiff.toml`: packages lie in its root, or in `src`."""
     has_src = any(entry.path.startswith("src/") for entry in repository.entries(snap, config))
     folders = ("src", ".") if has_src else (".",)
     return Plan(**{"workloads": FAMILY, "import": folders})  # type: ignore[arg-type]
@@ -109,15 +109,15 @@ def words_of(command: str) -> list[str]:
 
 
 def packages_of(commands: Sequence[str]) -> tuple[str, ...]:
-    """Packages that run the programs, such as pytest."""
+    """Returns packages that run the programs, such as pytest."""
     return ("pytest",) if any(words_of(command)[:2] == ["-m", "pytest"] for command in commands) else ()
 
 
 def named(commands: Iterable[list[str]]) -> dict[str, dict[str, list[str]]]:
-    """{workload: {label: words}}: `run` and `small` of `bench/run.py --small`.
+    """Returns {workload: {label: words}}: `run` and `small` of `bench/run.py --small`.
 
-    Programs of one file name get as much of their paths as tells them apart, command lines of one label a
-    digest. Raises UsageError where two programs cannot be told apart.
+    Programs with the same file name get as much of their paths as distinguishes them; command lines with the
+    same label get a digest. Raises UsageError if two programs cannot be distinguished.
     """
     every = list(commands)
     programs = dict.fromkeys(map(_place_of, every))
@@ -143,7 +143,7 @@ def _place_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _shortest(place: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> str:
-    """The end of a path that no other has, as one word."""
+    """Returns the shortest end of a path that no other has, as one word."""
     taken = [[_word(other[-count:]) for count in range(1, len(other) + 1)] for other in others]
     every = [_word(place[-count:]) for count in range(1, len(place) + 1)]
     return next((name for name in every if not any(name in names for names in taken)), every[-1])
@@ -154,7 +154,7 @@ def _word(parts: Sequence[str]) -> str:
 
 
 def _label_of(words: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The program, and what its arguments look like."""
+    """Returns the program, and a label for its arguments."""
     arguments = words[2:] if words[0] == "-m" else words[1:]
     label = re.sub(r"[^A-Za-z0-9._]+", "-", " ".join(arguments)).strip("-.")[:60]
     return _place_of(words), label or "run"

@@ -1,7 +1,7 @@
-"""Tests of a repository, run without a GPU by one side's toolchain, and what each of them launches.
+"""Runs a repository's tests without a GPU with one side's toolchain, and reads what each of them launches.
 
-The worker runs pytest (`worker/record/pytest_session.py`), once to collect the tests and once to record
-them, with torch's tensors on the CPU. A recording is kept in the cache, under all that it was made from.
+The worker runs pytest (`worker/record/pytest_session.py`), once to collect the tests and once to record them,
+with torch's tensors on the CPU. A recording is cached under all of its inputs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from irdiff.store import key_of, sha256
 _COLLECTED = "collected.jsonl"
 _DONE = "done"
 _CANNOT_WRITE = 74
-"""The worker's exit code where the disk is full."""
+"""The worker's exit code if the disk is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class TestSession:
     imports: tuple[str, ...]
     """Folders of the tree, first on the path."""
     site: Path | None
-    """Of the packages that the tests import."""
+    """The folder of the packages that the tests import."""
     packages_digest: str
     paths: tuple[str, ...]
     """Arguments of pytest: files, folders or tests."""
@@ -82,7 +82,7 @@ class RecordedTest:
     name: str
     """`tests/test_norm.py::test_rms[bf16]`, from the repository's root: as its side's pytest takes it."""
     outcome: str
-    """`passed`, `failed`, `skipped`, or `died` where the test ended its process."""
+    """`passed`, `failed`, `skipped`, or `died` if the test ended its process."""
     reason: str
     calls: int
     launches: tuple[TestLaunch, ...]
@@ -90,17 +90,20 @@ class RecordedTest:
     errors: tuple[str, ...]
     """Errors that the frontend raised."""
     reads: tuple[tuple[str, str, str], ...]
-    """Recording, stage and digest of each text of compiled code that the test looks at. The digest is empty
-    where assertions alone look at it: then nothing was compiled for the test."""
+    """Recording, stage and digest of each text of compiled code that the test reads. The digest is empty if
+    only assertions read it: then nothing was compiled for the test.
+    """
     doubts: tuple[str, ...]
-    """Why more may be launched on a GPU than here."""
+    """Reasons why a GPU run may launch more."""
     read: tuple[str, ...]
-    """Files of the tree that were opened until it ended: its own, `conftest.py`, what they import."""
+    """Files of the tree that were opened until it ended: its own, `conftest.py`, and their imports."""
     seconds: float
 
     @property
     def is_followed(self) -> bool:
-        """True if irdiff saw all that the test gave the compiler, also what the frontend rejects."""
+        """Whether irdiff saw everything that the test gave the compiler, including what the frontend
+        rejects.
+        """
         return self.outcome == "passed" and not self.doubts and bool(self.launches or self.errors)
 
 
@@ -129,8 +132,9 @@ class Collection:
     """The tests that one side has."""
 
     names: Mapping[str, str]
-    """By identity. That is the name, with the values of parameters in the place of numbers that pytest gives
-    them (`[dtype0]`), so it is the same test's when a parameter is added."""
+    """By identity. The identity is the name with the values of parameters in place of numbers that pytest
+    gives them (`[dtype0]`), so it stays the same when a parameter is added.
+    """
     errors: Mapping[str, str]
     """By file, why pytest could not collect its tests."""
 
@@ -139,15 +143,15 @@ class Collection:
 
 
 def collected(session: TestSession, target: Target, config: Config) -> Collection:
-    """Raises ToolchainError where pytest does not start."""
+    """Raises ToolchainError if pytest does not start."""
     folder = _folder(session, target, (), config)
     if not (folder / _DONE).exists():
         _started(folder)
         _run(session, target, ["--jobs", str(config.jobs), *session.paths], folder, config)
         (folder / _DONE).touch()
-    rows = list(_lines(folder / _COLLECTED))
-    errors = {record["file"]: record["error"] for record in rows if "error" in record}
-    names = _by_identity({record["test"]: record["identity"] for record in rows if "test" in record})
+    records = list(_lines(folder / _COLLECTED))
+    errors = {record["file"]: record["error"] for record in records if "error" in record}
+    names = _by_identity({record["test"]: record["identity"] for record in records if "test" in record})
     return Collection(names=names, errors=errors)
 
 
@@ -155,9 +159,9 @@ def no_tests(session: TestSession, collection: Collection) -> UsageError:
     side = session.toolchain.spec
     if collection.errors:
         file, error = next(iter(collection.errors.items()))
-        said = error.strip().splitlines()[-1].removeprefix("E ").strip()
+        last_line = error.strip().splitlines()[-1].removeprefix("E ").strip()
         return UsageError(
-            f"{side}: pytest cannot collect {file}: {said}",
+            f"{side}: pytest cannot collect {file}: {last_line}",
             hint="name the packages that the tests import: --with torch --with numpy",
         )
     return UsageError(
@@ -167,14 +171,14 @@ def no_tests(session: TestSession, collection: Collection) -> UsageError:
 
 
 def _by_identity(identities: Mapping[str, str]) -> Mapping[str, str]:
-    """Names by identity. Of two tests that have one identity, each goes by its name."""
+    """Returns names by identity. Tests that share an identity go by their names."""
     tests_of = Counter(identities.values())
     return {identity if tests_of[identity] == 1 else name: name for name, identity in identities.items()}
 
 
 def matched(collections: Sides[Collection]) -> Sides[Collection]:
-    """Of two sides: a test that no other side's has the identity of goes by its name where that has one such,
-    too. A value may be printed in other words by another release.
+    """Matches tests across sides. A test whose identity the other side lacks goes by its name, if the other
+    side has an unmatched test of that name: another release may print a value in other words.
     """
     base, head = collections
     alone = [
@@ -208,10 +212,10 @@ def record(session: TestSession, target: Target, chosen: Collection, config: Con
 
 
 def sample(names: Iterable[str], count: int | None) -> list[str]:
-    """At most `count` tests, the same ones each time, spread over files and functions.
+    """Returns at most `count` tests, always the same ones, spread over files and functions.
 
-    A test function has its tests in the order of their digests. The first of each function come first, then
-    the second of each, so another test in a function moves no test of another.
+    Each function's tests are ordered by their digests. The first test of each function comes first, then the
+    second of each, so a new test in one function displaces no test of another.
     """
     if count is None:
         return sorted(names)
@@ -267,9 +271,9 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read(folder: Path, tree: Path, chosen: Collection) -> Recording:
-    rows = {record["test"]: record for path in folder.glob("tests-*.jsonl") for record in _lines(path)}
+    records = {record["test"]: record for path in folder.glob("tests-*.jsonl") for record in _lines(path)}
     tests = {
-        identity: _test(rows[name]) if name in rows else _lost(name)
+        identity: _test(records[name]) if name in records else _lost(name)
         for identity, name in chosen.names.items()
     }
     return Recording(folder=folder, tests=tests, uncollected=chosen.errors, tree=tree)

@@ -1,7 +1,7 @@
-"""Repositories that a side names by where they are: `owner/name@rev`, `https://…@rev`, `git@host:path@rev`.
+"""Repositories that a side names by address: `owner/name@rev`, `https://…@rev`, `git@host:path@rev`.
 
-Their branches and tags are fetched into a repository of the cache, a bare one, and read from there like a
-checkout. A fork of Triton is a compiler, a repository with an irdiff.toml one of kernels.
+Their branches and tags are fetched into a bare repository of the cache, and read from there like a checkout.
+A fork of Triton is a compiler, a repository with an irdiff.toml is one of kernels.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Remote:
 
 
 def parse(spec: str) -> Remote | None:
-    """None for a spec that means a revision of the checkout at hand."""
+    """Returns None for a spec that means a revision of the local checkout."""
     if match := _URL.fullmatch(spec):
         return Remote(url=match["where"], revision=match["revision"])
     if match := _OWNER.fullmatch(spec):
@@ -44,9 +44,8 @@ def parse(spec: str) -> Remote | None:
 
 
 def snapshot(spec: str, store: GitStore, config: Config) -> repository.Snapshot:
-    """The tree of a side's revision, in the checkout at hand or elsewhere. Raises UsageError.
-
-    A branch of the checkout that is called `owner/name@x` is that branch.
+    """Returns the tree of a side's revision, local or remote. Raises UsageError. A local branch named
+    `owner/name@x` wins.
     """
     remote = parse(spec)
     if remote is None:
@@ -60,7 +59,7 @@ def snapshot(spec: str, store: GitStore, config: Config) -> repository.Snapshot:
 
 
 def open_any(specs: Iterable[str | None], path: Path, config: Config) -> GitStore:
-    """The checkout at `path`, or where there is none the first repository that a side names."""
+    """Opens the checkout at `path`, or else the first repository that a side names."""
     try:
         return repository.open_store(path, config)
     except UsageError:
@@ -71,7 +70,7 @@ def open_any(specs: Iterable[str | None], path: Path, config: Config) -> GitStor
 
 
 def fetched(remote: Remote, config: Config) -> GitStore:
-    """The copy of a repository, up to date. Raises UsageError where it cannot be fetched."""
+    """Returns an up-to-date copy of a repository. Raises UsageError if it cannot be fetched."""
     folder = config.cache.absolute() / "remotes" / key_of("remote/1", remote.url)[:20]
     folder.mkdir(parents=True, exist_ok=True)
     store = GitStore(

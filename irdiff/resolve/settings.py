@@ -4,8 +4,8 @@
     triton==3.9.0+num_warps=8                   lower case: an option of every launch that knows it
 
 Settings are part of the toolchain: of its name, its digest and so of every key. A variable counts with the
-content of the file that it names. Where a folder, or a file within a longer value, is named, nobody knows
-what is read there: what such a side makes is never taken from the cache.
+content of the file that it names. If it names a folder, or a file within a longer value, nobody knows what is
+read there, so results of such a side never come from the cache.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from irdiff.store import sha256_of_file
 _BEGINS = re.compile(r"\+(?=[A-Za-z_][A-Za-z0-9_]*=)")
 _LOOKS_LIKE_ONE = re.compile(r"\+([A-Z][A-Z0-9]*_[A-Z0-9_]*|num_\w+)$")
 _VARIABLE = re.compile(rf"\b(?:{OF_COMPILERS}|DISABLE)_[A-Z0-9]+(?:_[A-Z0-9]+)*\b".encode())
-"""Names as compilers have them, for a hint."""
+"""Names of compilers' variables, for a hint."""
 _LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
 _SHOWN = 8
 
 
 def split(spec: str) -> tuple[str, dict[str, str]]:
-    """A side without its settings, and these. Raises UsageError."""
+    """Splits a side into the side without its settings, and the settings. Raises UsageError."""
     plain, *parts = _BEGINS.split(spec)
     if near := _LOOKS_LIKE_ONE.search(plain):
         raise UsageError(f"{spec}: {near[1]} has no value", hint=f"{plain}=1, or another value")
@@ -56,7 +56,7 @@ def split(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def both(specs: Sides[str]) -> Sides[str]:
-    """A head that is only settings is the base with these. Raises UsageError."""
+    """Expands a head that is only settings to the base with these settings. Raises UsageError."""
     if not specs.head.startswith("+"):
         return specs
     plain, settings = split(specs.head)
@@ -72,7 +72,7 @@ def suffix(settings: Mapping[str, str]) -> str:
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The variables that bring the settings to a worker."""
+    """Returns the variables that pass the settings to a worker."""
     variables = {name: value for name, value in settings.items() if name.isupper()}
     options = {name: value_of(value) for name, value in settings.items() if name.islower()}
     return {**variables, **({_LAUNCH_OPTIONS: json.dumps(options)} if options else {})}
@@ -87,19 +87,19 @@ def value_of(value: str) -> bool | int | float | str:
 
 
 def digests(settings: Mapping[str, str]) -> list[object]:
-    """The digests of settings that become part of a toolchain's digest."""
-    rows: list[object] = []
+    """Returns the parts of a toolchain's digest for its settings."""
+    parts: list[object] = []
     for name, value in sorted(settings.items()):
         path = Path(value)
         if name.isupper() and "/" in value:
-            rows.append((name, value, sha256_of_file(path) if path.is_file() else uuid.uuid4().hex))
+            parts.append((name, value, sha256_of_file(path) if path.is_file() else uuid.uuid4().hex))
         else:
-            rows.append((name, value))
-    return rows
+            parts.append((name, value))
+    return parts
 
 
 def unread(settings: Mapping[str, str]) -> list[str]:
-    """Variables whose value holds a path, but is no file: nobody knows what is read there."""
+    """Lists variables whose value holds a path but is no file: nobody knows what is read there."""
     return [
         name
         for name, value in settings.items()
@@ -111,11 +111,15 @@ def unread(settings: Mapping[str, str]) -> list[str]:
 
 
 def check(spec: str, settings: Mapping[str, str], reply: Mapping[str, Any], files: Iterable[Path]) -> None:
-    """Raises UsageError for a name that this toolchain never reads, or a value that it does not take.
+    """Raises UsageError for a name that this toolchain never reads, or a value that it does not accept.
 
-    reply: what its worker said of itself. files: all that it can load or run.
+    reply: the worker's reply to `identify`. files: everything that it can load or run.
     """
-    options = {name: kind for rows in reply["options"].values() for name, (kind, _) in rows.items()}
+    options = {
+        name: kind
+        for options_of_backend in reply["options"].values()
+        for name, (kind, _) in options_of_backend.items()
+    }
     for name, value in settings.items():
         if name.islower():
             if name not in options:
@@ -168,9 +172,8 @@ def _mentions(path: Path, name: bytes) -> bool:
 
 
 def notes(toolchains: Sides[Toolchain], idle: Collection[str]) -> list[str]:
-    """Names the defaults that differ between two compilers with the same settings.
-
-    Options of `idle` backends, which no target needs, are left out: `amd's waves_per_eu`.
+    """Lists the defaults that differ between two compilers with the same settings. Options of `idle`
+    backends, which no target needs, are left out: `amd's waves_per_eu`.
     """
     base, head = toolchains
     if (base.settings, base.variables) != (head.settings, head.variables):

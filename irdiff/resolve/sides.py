@@ -1,8 +1,8 @@
-"""From what a user writes for base and head to two sides: a compiler and the kernels it compiles.
+"""Resolves base and head, as a user writes them, into two sides: a compiler and the kernels it compiles.
 
 In a checkout of Triton a revision selects the compiler, and the corpus is the same on both sides. In a
 repository of kernels (with an `irdiff.toml`) a revision selects the kernels, and the compiler is the same
-unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixes with both.
+unless each revision pins its own. Any other kind of side (`triton==3.9.0`) can be combined with both.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ class Side:
     warnings: tuple[str, ...] = ()
     """Warnings that a report prints first."""
     substitute: Substitute | None = None
-    """The tool that compiles in place of the toolchain's own, from a stored text on."""
+    """The tool that compiles instead of the toolchain, starting from a stored text."""
     counting: CountingToolchain | None = None
-    """The same compiler built to count which edited lines run; at head alone, where it was built."""
+    """The same compiler built to count which edited lines run; only at head, if it was built."""
     revision: str = ""
-    """Of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
+    """The revision of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
     unfollowed_pins: tuple[str, ...] = ()
-    """Pins in which the two sides differ and that no side was made by: `torch in requirements.txt`; at head
-    alone."""
+    """Pins that differ between the sides and that were not followed: `torch in requirements.txt`; only at
+    head.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,27 +66,29 @@ class SideOptions:
     """Options that select kernels and compilers, in addition to base and head."""
 
     repo: Path | None
-    """A checkout. The default is the one that the current folder lies in."""
+    """A checkout. The default is the one around the current folder."""
     corpus: Path | None
     """A folder of workloads for both sides. The default is the shipped corpus, or that of `irdiff.toml`."""
     triton: str | None
-    """The toolchain of both sides where revisions select kernels."""
+    """The toolchain of both sides if revisions select kernels."""
     build: bool
-    """A missing native part may be built."""
+    """Whether a missing native part may be built."""
     packs: tuple[str, ...] = ()
-    """Packs of the corpus that take its place."""
+    """Packs that replace the corpus."""
     packages: tuple[str, ...] = ()
     """Packages that the workloads import, besides Triton and the packages of the repository."""
     exercised: bool = False
-    """Look for a compiler that counts the edited lines that run."""
+    """Whether to look for a compiler that counts the edited lines that run."""
     programs: tuple[str, ...] = ()
-    """Command lines of the repository that launch kernels, in place of workloads."""
+    """Command lines of the repository that launch kernels, instead of workloads."""
 
 
 def named(
     base: str | None, head: str | None, options: SideOptions, config: Config
 ) -> tuple[Sides[str], GitStore | None]:
-    """Both sides as they are meant, and the repository where one is a revision. Raises UsageError."""
+    """Returns both sides with defaults applied, and the repository if one is a revision. Raises
+    UsageError.
+    """
     if head and head.startswith("+"):
         if not base:
             raise UsageError(f"{head} has no base", hint=f"irdiff compare triton==3.9.0 {head}")
@@ -102,7 +105,7 @@ def named(
 
 
 def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
-    """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
+    """Raises UsageError, ToolchainError, CorpusError."""
     specs, store = named(base, head, options, config)
     if store is None and _has_own_kernels(options):
         store = repository.open_store(options.repo or Path.cwd(), config)
@@ -122,12 +125,12 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
 
 
 def is_revision(spec: str) -> bool:
-    """Whether a side is meant as a revision, not as a release, wheel, interpreter or tool."""
+    """Whether a side is a revision, and no release, wheel, interpreter or tool."""
     return not spec.startswith(("triton==", "wheel:", "python:", *tools.KINDS))
 
 
 def _has_own_kernels(options: SideOptions) -> bool:
-    """Whether the folder that somebody is in belongs to a repository of kernels, and no others are named."""
+    """Whether the current folder belongs to a repository of kernels, and no other kernels are named."""
     if options.corpus is not None or options.packs:
         return False
     here = (options.repo or Path.cwd()).absolute()
@@ -136,7 +139,7 @@ def _has_own_kernels(options: SideOptions) -> bool:
 
 
 def _folder(options: SideOptions, config: Config) -> GitStore:
-    """Where programs lie that two releases run: a repository, or a folder that is none."""
+    """Opens the repository, or the plain folder, of programs that two releases run."""
     place = options.repo or Path.cwd()
     try:
         return repository.open_store(place, config)
@@ -146,18 +149,20 @@ def _folder(options: SideOptions, config: Config) -> GitStore:
         return repository.open_folder(place, config)
 
 
-def _no_program(options: SideOptions, what: str) -> None:
+def _no_program(options: SideOptions, given_sides: str) -> None:
     if options.programs:
         raise UsageError(
-            f"--program needs two revisions of a repository of kernels, not {what}",
+            f"--program needs two revisions of a repository of kernels, not {given_sides}",
             hint="irdiff compare main HEAD --program 'bench/run.py --small'; of two releases: irdiff capture "
             "bench/run.py, then irdiff compare … --corpus irdiff-captured",
         )
 
 
 def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
-    """The digest of the kernels that all versions of a series share; empty where each version has its own.
-    `spec` is one of the versions. No toolchain is made. Raises UsageError, CorpusError.
+    """Returns the digest of the kernels that all versions of a series share; empty if each version has its
+    own.
+
+    `spec` is one of the versions. No toolchain is installed. Raises UsageError, CorpusError.
     """
     if is_revision(spec) or _has_own_kernels(options):
         store = repository.open_store(options.repo or Path.cwd(), config)
@@ -172,14 +177,13 @@ def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
 def _kernels(
     snap: Snapshot, plan: Plan, options: SideOptions, config: Config, other: Snapshot | None = None
 ) -> Corpus:
-    """The kernels of a revision of a repository."""
     if commands := options.programs or plan.program:
         return programs.corpus_of(snap, plan, commands, config, other)
     return kernel_repository.corpus_of(snap, plan, config, other)
 
 
 def _plan(snap: Snapshot, options: SideOptions, config: Config) -> Plan:
-    """A program needs no description of the repository, but takes one that is there."""
+    """`--program` needs no `irdiff.toml`, but uses an existing one."""
     if options.programs and not kernel_repository.has_plan(snap, config):
         return programs.plan_without_file(snap, config)
     return kernel_repository.plan_of(snap, config)
@@ -199,7 +203,7 @@ def _side(
     note: str = "",
     revision: str = "",
 ) -> Side:
-    """A side, with the packages that its corpus needs next to this toolchain."""
+    """Adds the packages that the corpus needs next to this toolchain."""
     corpus = packs.install(kernels, toolchain, config)
     return Side(
         toolchain=toolchain,
@@ -211,7 +215,7 @@ def _side(
 
 
 class Resolver:
-    """Resolves sides of one repository; a compiler or a corpus that two sides share is made once."""
+    """Resolves sides of one repository. Resolves a compiler or a corpus that two sides share once."""
 
     def __init__(self, store: GitStore, options: SideOptions, config: Config) -> None:
         self.store = store
@@ -236,7 +240,7 @@ class Resolver:
         return self._kernels(snap, other)
 
     def with_warnings(self, sides: Sides[Side]) -> Sides[Side]:
-        """Says on both sides where their LLVM is not the same."""
+        """Adds a warning to both sides if their LLVMs differ."""
         pins = {spec: checkout.llvm for spec, checkout in self._checkouts.items()}
         if len(set(pins.values())) < 2:
             return sides
@@ -246,7 +250,7 @@ class Resolver:
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
 
     def with_edits(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
-        """Finds the compiler that counts the edited lines of two compilers of this checkout."""
+        """Finds the compiler that counts the edited lines, if both sides are compilers of this checkout."""
         if not self._checkouts.keys() >= {*specs}:
             return sides
         both = specs.map(self._checkouts.__getitem__)
@@ -264,7 +268,7 @@ class Resolver:
         return replace(sides, head=replace(sides.head, unfollowed_pins=unfollowed))
 
     def _followed(self, side: tuple[Snapshot, Plan]) -> frozenset[str]:
-        """Names of the packages whose pins made a side."""
+        """Returns the packages whose pins were followed for a side."""
         names = kernel_repository.followed_pins(*side, self._chosen(side[1]), self.config)
         return names - {"triton"} if self.options.triton else names
 
@@ -304,7 +308,7 @@ class Resolver:
     def _with_kernels(
         self, toolchain: Toolchain, snap: Snapshot, plan: Plan, other: Snapshot | None, note: str
     ) -> Side:
-        """The kernels of a revision under a toolchain, with the packages that the revision asks for."""
+        """Combines the kernels of a revision with a toolchain and the packages that the revision needs."""
         kernels = _kernels(snap, plan, self.options, self.config, other)
         wanted = kernel_repository.packages_of(snap, plan, self._chosen(plan), self.config)
         if wanted:
@@ -332,10 +336,7 @@ class Preflight:
 
 
 def preflight(base: str | None, head: str | None, options: SideOptions, config: Config) -> Preflight | None:
-    """How two revisions differ; None for sides of another kind.
-
-    Raises UsageError.
-    """
+    """Returns how two revisions differ; None for sides of another kind. Raises UsageError."""
     specs, store = named(base, head, options, config)
     has_settings = any(settings.split(spec)[1] for spec in specs)
     if store is None or has_settings or not all(map(is_revision, specs)):
@@ -349,9 +350,8 @@ def preflight(base: str | None, head: str | None, options: SideOptions, config: 
 
 
 def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:
-    """A name for the toolchains of both sides before they are made, for the cache of a CI service.
-
-    Toolchains of equal keys can replace each other; so may some of different keys.
+    """Names the toolchains of both sides before they are installed, for the cache of a CI service. Toolchains
+    with equal keys can replace each other; so may some with different keys.
     """
     specs, store = named(base, head, options, config)
     python = f"python {sys.version_info.major}.{sys.version_info.minor}"
@@ -366,5 +366,7 @@ def _named_by(spec: str, store: GitStore | None, options: SideOptions, config: C
     if checkouts.is_triton(snap, config):
         return native.key_of_build(checkouts.read(snap, config), config).name
     wanted = (kernel_repository.FILE, "pyproject.toml", *pins.FILES)
-    rows = {entry.path: entry.content for entry in repository.entries(snap, config) if entry.path in wanted}
-    return [options.triton, rows]
+    contents = {
+        entry.path: entry.content for entry in repository.entries(snap, config) if entry.path in wanted
+    }
+    return [options.triton, contents]

@@ -1,8 +1,8 @@
-"""A side whose compiler begins at a stored text: a tool, and where its texts come from.
+"""A side whose compiler starts at a stored text: a tool, and the origin of its texts.
 
-The texts are those of a release (its stages make them, or the store has them), or those that a run has
-recorded. In both cases the side is given a toolchain of its own, known by the tool and by the texts' origin,
-so that whatever compares toolchains sees one.
+The texts are those of a release (its stages produce them, or the store has them), or those that a run
+recorded. The side gets a toolchain of its own, identified by the tool and by the texts' origin, so that all
+code that compares toolchains works.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RecordedSide:
 
     @cached_property
     def cases(self) -> Mapping[tuple[str, str], Case]:
-        """By launch id and target, the cases that this side launches."""
+        """The cases that this side launches, by launch id and target."""
         cases = {}
         for case in self.run.cases:
             launch = self.launch(case)
@@ -52,7 +52,7 @@ class Substitute:
     corpus: Corpus
     """The workloads that `origin` compiles."""
     assembler: Tool | None
-    """Assembles what an LLVM makes, where `origin` is a run; a release brings its own."""
+    """Assembles the output of an LLVM, if `origin` is a run; a release has its own."""
 
     @property
     def texts_of(self) -> str:
@@ -64,7 +64,7 @@ class Substitute:
         return self._above.version
 
     def compiles(self, target: Target) -> bool:
-        """Whether the tool has a part in making code for a target."""
+        """Whether the tool generates code for a target."""
         return self.tool.kind is ToolKind.LLVM or target.backend in self.tool.backends
 
     @property
@@ -87,7 +87,9 @@ class Substitute:
 
     @property
     def _above(self) -> Toolchain:
-        """The release that makes the texts, or what stands for the run that has recorded them."""
+        """Returns the release that produces the texts, or a synthetic toolchain for the run that recorded
+        them.
+        """
         if isinstance(self.origin, Toolchain):
             return self.origin
         revision = self.origin.revision
@@ -107,6 +109,6 @@ class Substitute:
 
 
 def recorded_corpus(recorded: RecordedSide) -> Corpus:
-    """The workloads that a run has launched, without their files."""
+    """Returns the workloads that a run launched, without their files."""
     names = sorted({case.workload for case in recorded.run.cases})
     return Corpus(root=Path("/nonexistent"), workloads=tuple(names), digest=recorded.revision.corpus)

@@ -1,4 +1,4 @@
-"""Targets from `targets/NAME.toml`: adding a file adds a target."""
+"""Reads targets from `targets/NAME.toml`: adding a file adds a target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irdiff.resolve import toml_file
 
 DEFAULT = ("sm_90", "sm_100", "gfx942", "gfx950")
 FIRST = DEFAULT[0]
-"""Where one target is enough."""
+"""The default if one target is enough."""
 _Name = Annotated[StrictStr, Field(min_length=1)]
 _Figure = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
@@ -29,7 +29,7 @@ class _TargetFile:
     title: _Name | None = None
     backend: _Name
     arch: Annotated[StrictInt, Field(ge=1)] | _Name
-    """A compute capability times ten, as in 90, or a name, as in `gfx942`."""
+    """A compute capability times ten, such as 90, or a name, such as `gfx942`."""
     warp_size: Annotated[StrictInt, Field(ge=1)]
     facts: Mapping[str, StrictInt | _Figure | StrictStr] = Field(default_factory=dict)
     sources: Mapping[str, StrictStr] = Field(default_factory=dict)
@@ -39,12 +39,12 @@ _file = TypeAdapter(_TargetFile)
 
 
 def load_all(folders: Sequence[Path]) -> dict[str, Target]:
-    """Every target of the folders by name; a later folder overrides an earlier one."""
+    """A later folder overrides an earlier one."""
     return {path.stem: load(path) for folder in folders for path in sorted(folder.glob("*.toml"))}
 
 
 def select(names: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
-    """The targets of these names. Where no name is given, the four default ones."""
+    """Returns the targets of these names, or the four default ones. Raises UsageError."""
     by_name = load_all(folders)
     wanted = list(dict.fromkeys(part for name in names for part in name.split(",") if part)) or list(DEFAULT)
     if "all" in wanted:
@@ -63,10 +63,8 @@ def _hint(name: str, names: Iterable[str]) -> str:
 
 
 def selected(names: Sequence[str], patterns: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
-    """Those of the named or default targets that the patterns of cases can match.
-
-    Where no name is given, a pattern may name any known target: `@sm_80`. Raises UsageError where the
-    patterns match none.
+    """Filters the named or default targets by the patterns of cases. If no target is named, a pattern may
+    name any known one: `@sm_80`. Raises UsageError if the patterns match none.
     """
     chosen = select(names, folders)
     targets = [target for target in chosen if case_ids.may_select(patterns, target.name)]

@@ -1,8 +1,8 @@
-"""Pairs what the tests of both sides launch, and writes it as two corpora with the same launches' names.
+"""Pairs the launches of both sides' tests, and writes them as two corpora with the same names of launches.
 
-A test that both sides have is followed launch by launch, so a case is a pair of recordings, one a side. Of a
-test that one side alone has (renamed, or with other parameters) each launch takes a case whose recording
-there is the same.
+A test that both sides have is followed launch by launch, so a case is a pair of recordings. Each launch of a
+test that only one side has (renamed, or with other parameters) is matched to a case whose recording is the
+same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TestCases:
     target: Target
     recordings: Sides[Recording]
     collected: int
-    """How many tests the sides have: a sample of them was recorded."""
+    """How many tests the sides have. A sample of them was recorded."""
     cases: Mapping[str, tuple[str, ...]]
     """By the identity of a test, the launch ids of its cases."""
     pairs: Mapping[str, Pair]
@@ -54,8 +54,8 @@ def paired(recordings: Sides[Recording], target: Target, collected: int) -> Test
     ids: dict[Pair, str] = {}
     cases: dict[str, tuple[str, ...]] = {}
     for name in sorted(base.keys() & head.keys()):
-        rows = list(_aligned(base[name].launches, head[name].launches))
-        cases[name] = tuple(_id(name, place, pair, ids) for place, pair in enumerate(rows))
+        launch_pairs = list(_aligned(base[name].launches, head[name].launches))
+        cases[name] = tuple(_id(name, place, pair, ids) for place, pair in enumerate(launch_pairs))
     for side, (tests, others) in enumerate(((base, head), (head, base))):
         ids_of_side = {pair[side]: launch_id for pair, launch_id in reversed(ids.items()) if pair[side]}
         on_other_side = {launch.recording for test in others.values() for launch in test.launches}
@@ -71,7 +71,7 @@ def paired(recordings: Sides[Recording], target: Target, collected: int) -> Test
 
 
 def _aligned(base: Sequence[TestLaunch], head: Sequence[TestLaunch]) -> Iterator[Launches]:
-    """Launches of the same kernels in the same order; what is left on a side has no partner."""
+    """Pairs launches of the same kernels in the same order. Other launches have no partner."""
     ours, theirs = ([launch.kernel for launch in side] for side in (base, head))
     for tag, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -82,7 +82,7 @@ def _aligned(base: Sequence[TestLaunch], head: Sequence[TestLaunch]) -> Iterator
 
 
 def _id(test: str, place: int, pair: Launches, ids: dict[Pair, str]) -> str:
-    """The launch id of a pair of recordings, named after the first test that has it."""
+    """Returns the launch id of a pair of recordings, named after the first test that has it."""
     base, head = pair
     key = (base.recording if base else None, head.recording if head else None)
     launch = head or base
@@ -100,8 +100,8 @@ def _module(file: str) -> str:
 
 
 def corpus(cases: Sequence[TestCases], side: str, root: Path, *, copied: bool = False) -> Corpus:
-    """Writes the corpus of one side: its workloads, and copies of what was recorded, or links to it."""
-    rows: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    """Writes the corpus of one side: its workloads, and copies of, or links to, the recordings."""
+    workloads: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for target_cases in cases:
         recording = target_cases.recordings.of(side)
         (root / target_cases.target.name).parent.mkdir(parents=True, exist_ok=True)
@@ -116,14 +116,16 @@ def corpus(cases: Sequence[TestCases], side: str, root: Path, *, copied: bool = 
         for launch_id, pair in target_cases.pairs.items():
             name = pair[0] if side == "base" else pair[1]
             workload, _, label = launch_id.partition(":")
-            rows[workload]
+            workloads[workload]
             if name is not None:
-                rows[workload][label][target_cases.target.name] = f"{target_cases.target.name}/{name}.json"
+                workloads[workload][label][target_cases.target.name] = (
+                    f"{target_cases.target.name}/{name}.json"
+                )
     (root / FAMILY).mkdir(parents=True, exist_ok=True)
-    for workload, labels in rows.items():
+    for workload, labels in workloads.items():
         lines = "".join(f"    {label!r}: recorded(**{paths!r}),\n" for label, paths in sorted(labels.items()))
         lines = lines or "    'none': recorded(),\n"
         text = _WORKLOAD.format(file=workload, rows=lines)
         (root / f"{workload}.py").write_text(text, encoding="utf-8")
-    digest = key_of("tests/1", {workload: {**labels} for workload, labels in rows.items()})
-    return Corpus(root=root, workloads=tuple(sorted(rows)), digest=digest, self_contained=True)
+    digest = key_of("tests/1", {workload: {**labels} for workload, labels in workloads.items()})
+    return Corpus(root=root, workloads=tuple(sorted(workloads)), digest=digest, self_contained=True)

@@ -1,7 +1,8 @@
 """Two sides whose corpus is what the tests of a repository launch: `irdiff compare BASE HEAD --tests`.
 
 Each side runs the tests of its own revision with its own frontend. A release runs those of its tag, `v3.9.0`,
-else of the other side, else of the working tree. In a checkout of Triton the tests are the compiler's own.
+or else those of the other side, or else of the working tree. In a checkout of Triton the tests are the
+compiler's own.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ class TestOptions:
     __test__ = False
 
     paths: tuple[str, ...]
-    """All, where it is empty."""
+    """All tests if it is empty."""
     sample: int | None
     targets: tuple[Target, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TestSides:
-    """Two sides, and by which cases each test is followed."""
+    """Two sides, and the cases of each test."""
 
     __test__ = False
 
@@ -69,7 +70,7 @@ def resolve(
     config: Config,
     say: Callable[[str], None],
 ) -> TestSides:
-    """Runs the tests of both sides, and pairs what they launch. Raises UsageError, ToolchainError."""
+    """Runs the tests of both sides, and pairs their launches. Raises UsageError, ToolchainError."""
     plain, sessions = _sessions(base, head, wanted, options, config)
     cases = [_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets]
     root = Path(tempfile.mkdtemp(prefix="irdiff-tests-"))
@@ -86,7 +87,7 @@ def resolve(
 def recorded(
     spec: str, wanted: TestOptions, options: SideOptions, config: Config, say: Callable[[str], None]
 ) -> tuple[TestCases, ...]:
-    """The tests of one side, for each target: both sides of its cases are the same."""
+    """Returns the tests of one side, for each target. Both sides of the cases are the same."""
     _, both = _sessions(spec, spec, wanted, options, config)
     sessions = Sides(base=both.base, head=both.base)
     return tuple(_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets)
@@ -152,7 +153,9 @@ def _of_triton(
 
 
 def _tree_of(spec: str, other: str, store: GitStore) -> str:
-    """The revision whose tests a side runs: a release has those of its tag where the checkout has it."""
+    """Returns the revision whose tests a side runs: a release has those of its tag, if the checkout
+    has it.
+    """
     own, theirs = (settings.split(name)[0] for name in (spec, other))
     tags = [f"v{own.removeprefix('triton==')}"] if own.startswith("triton==") else []
     return next(
@@ -174,7 +177,7 @@ def _exists(tree: str, store: GitStore) -> bool:
 def _of_kernels(
     specs: Sides[str], wanted: TestOptions, options: SideOptions, config: Config
 ) -> tuple[Sides[Side], Sides[TestSession]]:
-    """A program, `pytest PATHS`, has the tree, the packages and the imports that its tests need."""
+    """Resolves `pytest PATHS` as a program, which has the tree, packages and imports that its tests need."""
     if options.programs:
         raise UsageError("--tests and --program both say what is launched", hint="give one of them")
     command = shlex.join(["pytest", *wanted.paths])

@@ -1,4 +1,6 @@
-"""TOML files that users write, read by a schema: a mistake is named with file, place and what was meant."""
+"""Reads TOML files that users write against a schema. A mistake is reported with file, place and a
+suggestion.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ Read = TypeVar("Read")
 
 
 def read(path: Path, max_bytes: int = MAX_BYTES) -> dict[str, object]:
-    """The tables of a file. Raises UsageError."""
+    """Raises UsageError."""
     try:
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
@@ -30,7 +32,7 @@ def read(path: Path, max_bytes: int = MAX_BYTES) -> dict[str, object]:
 
 
 def parse(content: bytes, where: str, max_bytes: int = MAX_BYTES) -> dict[str, object]:
-    """The tables of a text. Raises UsageError."""
+    """Raises UsageError."""
     if len(content) > max_bytes:
         raise UsageError(f"{where} is larger than {max_bytes} bytes")
     try:
@@ -39,13 +41,13 @@ def parse(content: bytes, where: str, max_bytes: int = MAX_BYTES) -> dict[str, o
         raise UsageError(f"{where} is not TOML: {error}") from error
 
 
-def checked(schema: TypeAdapter[Read], rows: object, where: str, what: str, *, hint: str = "") -> Read:
-    """The rows, read by their schema. Raises UsageError, "`where` is not `what`", with each mistake."""
+def checked(schema: TypeAdapter[Read], tables: object, where: str, kind: str, *, hint: str = "") -> Read:
+    """Validates tables. Raises UsageError, "`where` is not `kind`", with each mistake."""
     try:
-        return schema.validate_python(rows)
+        return schema.validate_python(tables)
     except ValidationError as error:
         mistakes = [_mistake(problem, schema) for problem in error.errors(include_url=False)[:_MAX_MISTAKES]]
-        raise UsageError(f"{where} is not {what}:\n  " + "\n  ".join(mistakes), hint=hint) from error
+        raise UsageError(f"{where} is not {kind}:\n  " + "\n  ".join(mistakes), hint=hint) from error
 
 
 def _mistake(problem: Mapping[str, Any], schema: TypeAdapter[Any]) -> str:
@@ -63,12 +65,12 @@ def _mistake(problem: Mapping[str, Any], schema: TypeAdapter[Any]) -> str:
 
 
 def _word(step: int | str) -> str:
-    """A revision's own file may have anything for a key."""
+    """Escapes a key: a revision's own file may have anything for a key."""
     word = str(step)[:80]
     return word if word.isprintable() else ascii(word)
 
 
 def _keys(schema: Mapping[str, Any]) -> list[str]:
-    """Those of every table."""
+    """Returns the keys of every table."""
     tables = (schema, *schema.get("$defs", {}).values())
     return sorted({key for table in tables for key in table.get("properties", {})})

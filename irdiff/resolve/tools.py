@@ -4,7 +4,7 @@
     llvm:…/site-packages/llvmlite    the library of llvmlite, by the folder of the package
     ptxas:/usr/local/cuda/bin/ptxas  an assembler of CUDA
 
-A tool is known by the content of its programs and of every library that these load.
+A tool is identified by the content of its programs and of every library that they load.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS = ("llvm:", *(f"{name}:" for name in ASSEMBLERS))
 _AN_ASSEMBLER = " or ".join(ASSEMBLERS)
 _EXAMPLES = " or ".join(["llvm:/usr/lib/llvm-22", *(f"{name}:/path/to/{name}" for name in ASSEMBLERS)])
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-"""The whole environment of a tool: nothing of the caller's reaches it."""
+"""The whole environment of a tool, without any variable of the caller."""
 _LIBRARY = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.M)
 _TIMEOUT_S = 60
 
@@ -36,13 +36,11 @@ _TIMEOUT_S = 60
 class ToolKind(StrEnum):
     LLVM = "llvm"
     ASSEMBLER = "assembler"
-    """A program that assembles for one backend alone (`backends.ASSEMBLERS`)."""
+    """A program that assembles for one backend (`backends.ASSEMBLERS`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """One LLVM, or one assembler."""
-
     kind: ToolKind
     spec: str
     version: str
@@ -53,12 +51,12 @@ class Tool:
     programs: Mapping[str, Path]
     """By name: `llc`, `opt`, `llvm-mc`, `ld.lld`; `llvmlite`, the folder of the package; an assembler."""
     backends: frozenset[str]
-    """Names of the backends of targets that it compiles for."""
+    """Names of the backends that it compiles for."""
     notes: tuple[str, ...]
 
     @property
     def links(self) -> bool:
-        """Whether it makes binaries of the assemblies of backends that have no assembler of their own."""
+        """Whether it produces binaries for backends that have no assembler of their own."""
         return "ld.lld" in self.programs and not {"llvm-mc", "llvmlite"}.isdisjoint(self.programs)
 
     @property
@@ -68,7 +66,7 @@ class Tool:
 
     @property
     def starts_at(self) -> str:
-        """The stage whose text it is given."""
+        """The stage whose text it compiles."""
         kind = backends.of(self.assembler.BACKEND).BINARY if self.assembler else None
         return kind.assembly if kind else Stage.LLIR
 
@@ -89,7 +87,7 @@ def resolve(spec: str) -> Tool:
 
 
 def assembler_at(path: str) -> Tool:
-    """The assembler that an option of that name gives. Raises UsageError, ToolchainError."""
+    """Takes the path from an option of that name. Raises UsageError, ToolchainError."""
     return resolve(f"{next(iter(ASSEMBLERS))}:{path}")
 
 
@@ -111,19 +109,18 @@ def _assembler(spec: str, path: Path, assembler: AssemblerProgram) -> Tool:
 
 
 def _ask(program: Path, *words: str, **variables: str) -> str:
-    """Output of a program. Raises ToolchainError where it does not run."""
+    """Returns the output of a program. Raises ToolchainError if it does not run."""
     try:
         return process.run([program, *words], env={**ENVIRONMENT, **variables}, timeout_s=_TIMEOUT_S)
     except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
         text = error.tail(3) if isinstance(error, process.CommandFailed) else str(error)
-        what = f"{program} does not run:\n{text}"
-        raise ToolchainError(what, hint="name a program, or the llvmlite, of this machine") from error
+        message = f"{program} does not run:\n{text}"
+        raise ToolchainError(message, hint="name a program, or the llvmlite, of this machine") from error
 
 
 def _content_of(programs: Iterable[Path]) -> list[tuple[str, str]]:
-    """Name and SHA-256 of each program and of every library that one of them loads.
-
-    The system's loader lists the libraries, and starts nothing.
+    """Returns the name and SHA-256 of each program and of every library that it loads. The system's loader
+    lists the libraries without starting the program.
     """
     files: dict[Path, None] = {}
     for program in programs:
@@ -148,7 +145,7 @@ for triple in {[each.PROBE.triple for each in _GENERATIONS.values()]}:
 
 
 def _llvm(spec: str, path: Path) -> Tool:
-    """Raises UsageError where there is no LLVM, ToolchainError where it does not run."""
+    """Raises UsageError if there is no LLVM, ToolchainError if it does not run."""
     package = _llvmlite_at(path)
     if package is not None:
         return _llvmlite(spec, package)
@@ -159,12 +156,12 @@ def _llvm(spec: str, path: Path) -> Tool:
             hint="name the folder of an installed LLVM (llvm:/usr/lib/llvm-22), its llc, or a folder "
             "with the package llvmlite",
         )
-    said = _ask(programs["llc"], "--version")
-    listed = _backends(said)
+    version_text = _ask(programs["llc"], "--version")
+    listed = _backends(version_text)
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,
-        version=f"LLVM {_version(spec, said)}",
+        version=f"LLVM {_version(spec, version_text)}",
         path=path,
         digest=key_of("llvm/1", _content_of(programs.values())),
         programs=programs,
@@ -174,7 +171,9 @@ def _llvm(spec: str, path: Path) -> Tool:
 
 
 def _programs_at(path: Path) -> dict[str, Path] | None:
-    """The programs next to one another; the linker, which decides nothing of the code, from anywhere."""
+    """Finds programs next to one another. The linker may come from anywhere, because it does not affect the
+    code.
+    """
     folder, llc = (path.parent, path) if path.is_file() else (path / "bin", path / "bin" / "llc")
     suffix = llc.name.removeprefix("llc")
     if not llc.is_file() or not llc.name.startswith("llc"):
@@ -188,7 +187,7 @@ def _programs_at(path: Path) -> dict[str, Path] | None:
 
 
 def _any_linker() -> dict[str, Path]:
-    """`ld.lld`, or the newest `ld.lld-N` and `/usr/lib/llvm-N/bin/ld.lld` of this machine."""
+    """Returns `ld.lld`, or the newest `ld.lld-N` or `/usr/lib/llvm-N/bin/ld.lld` of this machine."""
     if linker := shutil.which("ld.lld"):
         return {"ld.lld": Path(linker)}
     numbered = [*Path("/usr/bin").glob("ld.lld-*"), *Path("/usr/lib").glob("llvm-*/bin/ld.lld")]
@@ -196,15 +195,15 @@ def _any_linker() -> dict[str, Path]:
     return {"ld.lld": newest} if newest else {}
 
 
-def _version(spec: str, said: str) -> str:
-    match = _VERSION.search(said)
+def _version(spec: str, version_text: str) -> str:
+    match = _VERSION.search(version_text)
     if not match:
         raise ToolchainError(f"{spec} prints no version of LLVM", hint="name an llc")
     return match[1]
 
 
-def _backends(said: str) -> frozenset[str]:
-    words = {line.split()[0] for line in said.splitlines() if " - " in line}
+def _backends(version_text: str) -> frozenset[str]:
+    words = {line.split()[0] for line in version_text.splitlines() if " - " in line}
     return frozenset(backend for backend, each in _GENERATIONS.items() if each.LLVM_NAME in words)
 
 
@@ -222,7 +221,7 @@ def _notes(spec: str, programs: Mapping[str, Path], listed: frozenset[str]) -> l
 
 
 def _llvmlite_at(path: Path) -> Path | None:
-    """The folder of the package: of itself, of what holds it, or of its library."""
+    """Finds the folder of the package from the package, its parent, or its library."""
     candidates = [path, path / "llvmlite", *path.parents[:2]]
     places = (place for place in candidates if place.name == "llvmlite" and (place / "binding").is_dir())
     return next(places, None)
@@ -230,16 +229,16 @@ def _llvmlite_at(path: Path) -> Path | None:
 
 def _llvmlite(spec: str, package: Path) -> Tool:
     words = ("-P", "-s", "-c", _LLVMLITE)
-    said = _ask(Path(sys.executable), *words, PYTHONPATH=str(package.parent))
+    version_text = _ask(Path(sys.executable), *words, PYTHONPATH=str(package.parent))
     files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".so"))
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,
-        version=f"LLVM {_version(spec, said)}",
+        version=f"LLVM {_version(spec, version_text)}",
         path=package,
         digest=key_of("llvmlite/1", sys.version, digests_below(package, files)),
         programs={"llvmlite": package, **_any_linker()},
-        backends=_backends(said),
+        backends=_backends(version_text),
         notes=(
             f"{spec}: llvmlite has no option to fuse multiplications and additions that the IR does not "
             "mark: where Triton lets LLVM fuse them, its code differs for that alone",

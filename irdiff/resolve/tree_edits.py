@@ -1,14 +1,13 @@
-"""The files that differ between two revisions, and whether one of them counts.
+"""Finds the files that differ between two revisions, and whether they count.
 
-Read from the trees alone, before anything is installed or built. A file counts where code that is compared
-could follow from it. Where none counts, a report says that nothing else differs; no kernel is called
-unchanged.
+It reads the trees alone, before anything is installed or built. A file counts if compared code could depend
+on it. If none counts, a report says that nothing else differs; no kernel is called unchanged.
 
-Two revisions of a checkout of Triton make the same compiler if they differ only in files that are neither
-native nor installed (`checkout.py`). In any other case both are built and compared by digest.
+Two revisions of a checkout of Triton give the same compiler if they differ only in files that are neither
+native nor installed (`checkout.py`). Otherwise both are built and compared by digest.
 
 In a repository of kernels every file counts, whatever its name: a workload may import it, open it, or read a
-pin in it. What was read is known once the workloads are captured.
+pin in it. After the capture it is known which files were read.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _ANY_FILE = "files of the repository"
 
 
 def between(sides: Sides[Snapshot], config: Config) -> Edited | None:
-    """None where the two are not of one kind. Raises UsageError where git cannot read them."""
+    """Returns None if the two are of different kinds. Raises UsageError if git cannot read them."""
     if all(checkouts.is_triton(snap, config) for snap in sides):
         return of_compilers(sides.map(lambda snap: checkouts.read(snap, config)))
     if all(kernel_repository.has_plan(snap, config) for snap in sides):
@@ -56,7 +55,7 @@ def of_compilers(sides: Sides[Checkout]) -> Edited:
 
 
 def _fed_by(path: str, sides: Sides[Checkout]) -> set[str]:
-    """The parts of the compiler that are built from a file; there may be two."""
+    """Returns the parts of the compiler that are built from a file; there may be two."""
     words = {"native code"} if any(path in side.native for side in sides) else set()
     place = checkout.place_of(path)
     if place is None:

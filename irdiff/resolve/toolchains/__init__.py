@@ -1,13 +1,12 @@
-"""From what a user writes for a side to an installed, identified Triton.
+"""Turns a user's spec of a side into an installed, identified Triton.
 
     triton==3.8.0        a release from the package index
     wheel:/path/x.whl    a wheel file
     python:/path/python  the Triton of an interpreter: nothing is installed or changed
 
-each with settings of its own, as in triton==3.9.0+num_warps=8 (`irdiff.resolve.settings`).
-
-`irdiff.resolve.sides` resolves revisions of a checkout, with `commits.py`. Every kind ends in
-`identity.identify`, which asks the interpreter what it holds and takes the digest of all of it.
+Each may have settings, as in triton==3.9.0+num_warps=8 (`irdiff.resolve.settings`). `irdiff.resolve.sides`
+resolves revisions of a checkout, with `commits.py`. Every kind ends in `identity.identify`, which digests
+everything that the interpreter holds.
 """
 
 from __future__ import annotations
@@ -33,9 +32,7 @@ _PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
 def resolve(spec: str, config: Config) -> Toolchain:
-    """The toolchain of one side with its settings, installed if need be. Raises ToolchainError,
-    UsageError.
-    """
+    """Installs the toolchain of a side if necessary. Raises ToolchainError, UsageError."""
     plain, chosen = settings.split(spec)
     kind, _, path = plain.partition(":")
     if plain.startswith("triton==") and "," not in plain:

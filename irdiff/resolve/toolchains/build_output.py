@@ -1,4 +1,4 @@
-"""Reads the output of a native build: its progress in one line, its first errors and their likely cure."""
+"""Reads the output of a native build: its progress as one line, its first errors and a likely cure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from irdiff.resolve.toolchains import environments
 
 _STEP = re.compile(r"^\[(\d+)/(\d+)\]\s+(.*)")
 _FEWEST = 6
-"""So many compilations must have ended before the time left is estimated."""
+"""How many compilations must have ended before the remaining time is estimated."""
 _SHOWN_CHARACTERS = 48
 
 _ERROR = re.compile(
@@ -37,7 +37,7 @@ _CAUSES = (
     ),
     (r"undefined symbol: (?P<name>\S+)", "nothing that was linked defines {name}"),
 )
-"""Patterns in the output of a build, and what to try. The first match explains the later ones."""
+"""Patterns in the output of a build, and what to try. The first match explains later ones."""
 
 
 class BuildOutput:
@@ -77,7 +77,7 @@ def duration(seconds: float) -> str:
 
 
 def first_errors(lines: Sequence[str]) -> list[str]:
-    """The first lines of a failed build that name an error, or its last ones where none does."""
+    """Returns the first lines of a failed build that name an error, or its last lines if none does."""
     errors: dict[str, None] = {}
     following = 0
     for line in lines:
@@ -89,7 +89,6 @@ def first_errors(lines: Sequence[str]) -> list[str]:
 
 
 def what_to_try(lines: Sequence[str], revision: str) -> str:
-    """The likely cure."""
     text = "\n".join(lines[-1500:])
     for pattern, hint in _CAUSES:
         if match := re.search(pattern, text, re.MULTILINE):

@@ -1,15 +1,14 @@
-"""One revision of a Triton checkout: its Python part, its native inputs and their digest.
+"""Reads one revision of a Triton checkout: its Python part, its native inputs and their digest.
 
-What each file of a checkout of Triton is for: the native part, the Python part, or neither.
-By the path alone. Every file is native except two kinds: what setup.py installs as it is (the Python part),
-and what no compiler is made of (tests, tutorials, examples, benchmarks, documents, the package
-`triton_kernels`, and names that begin with a dot). Sources of C++, tables and CMake are native wherever
-they lie, because a build may link or include them, and so is a file whose name stands in a CMake file. A
-needless build costs time; a stale one makes the verdict false.
+The path of a file decides whether it belongs to the native part, the Python part, or neither. Every file is
+native except two kinds: what setup.py installs unchanged (the Python part), and what no compiler is built
+from (tests, tutorials, examples, benchmarks, documents, the package `triton_kernels`, and names that begin
+with a dot). Sources of C++, tables and CMake are native wherever they lie, because a build may link or
+include them, and so is a file whose name occurs in a CMake file. A needless build costs time; a stale one
+makes the verdict false.
 
-The Python part follows `package_dir` of Triton's setup.py (3.2 to 3.9): `python/triton` and, of each
-backend, its folders `backend`, `language` and `tools` with everything in them. A file may belong to both
-parts.
+The Python part follows `package_dir` of Triton's setup.py (3.2 to 3.9): `python/triton` and, of each backend,
+its folders `backend`, `language` and `tools` with everything in them. A file may belong to both parts.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ class Checkout:
     tree: Mapping[str, TreeEntry]
     """The entries that git lists: files, links, and submodules whose objects are not there."""
     files: Mapping[str, TreeEntry]
-    """The files of the tree, and under the path of every link what it leads to."""
+    """The files of the tree, and for the path of every link the files that it leads to."""
     native: Mapping[str, TreeEntry]
     """Inputs of the native part, by the path at which a build reads them."""
     llvm: str | None
-    """The LLVM that the checkout asks for, as its file has it."""
+    """The LLVM that the checkout pins, as in its file."""
 
     @property
     def label(self) -> str:
@@ -57,12 +56,12 @@ class Checkout:
 
     @property
     def native_digest(self) -> str:
-        """SHA-256 over path, mode and content of everything that feeds the native part."""
+        """SHA-256 over path, mode and content of all inputs of the native part."""
         return key_of("native/3", sorted((path, *entry.content) for path, entry in self.native.items()))
 
     @property
     def native_paths(self) -> list[str]:
-        """Paths of what feeds the native part, and of what is read there through links."""
+        """Paths of the inputs of the native part, and of files that are read there through links."""
         return sorted({*self.native, *(entry.path for entry in self.native.values())})
 
     def python_part(self, installed: Collection[str]) -> dict[str, TreeEntry]:
@@ -82,7 +81,7 @@ def is_triton(snap: Snapshot, config: Config) -> bool:
 
 
 def read(snap: Snapshot, config: Config) -> Checkout:
-    """Raises UsageError where the tree is no checkout of Triton."""
+    """Raises UsageError if the tree is no checkout of Triton."""
     tree = {entry.path: entry for entry in repository.entries(snap, config)}
     if not is_checkout(tree):
         raise UsageError(
@@ -103,10 +102,9 @@ def read(snap: Snapshot, config: Config) -> Checkout:
 
 
 def followed(tree: Mapping[str, TreeEntry], links: Mapping[str, str]) -> dict[str, TreeEntry]:
-    """The files of the tree, and for every link the file, or each file of the folder, that it leads to: what
-    a build that reads the link would read. `links` has the target of each link by its path.
-
-    A link that leads out of the tree, or in a circle, leads to nothing.
+    """Returns the files of the tree, and for every link the file, or each file of the folder, that it leads
+    to, as a build reads them. `links` has the target of each link by its path. A link that leads out of the
+    tree, or in a circle, is dropped.
     """
     files = {path: entry for path, entry in tree.items() if entry.is_file}
     for _ in range(_MAX_STEPS if links else 0):
@@ -145,16 +143,16 @@ def build_requirements(checkout: Checkout) -> list[str]:
 
 
 def texts(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, str]:
-    """The texts by the path that was asked for; bytes that are no UTF-8 are replaced."""
+    """Returns texts by path; bytes that are no UTF-8 are replaced."""
     wanted = {path: files[path] for path in paths if path in files}
     contents = repository.read(list(wanted.values()))
     return {path: contents[entry.path].decode(errors="replace") for path, entry in wanted.items()}
 
 
 def differing_native(sides: Sides[Checkout]) -> list[str]:
-    """Paths of native inputs that are not the same on both sides."""
-    rows = sides.map(lambda side: {(path, *entry.content) for path, entry in side.native.items()})
-    return sorted({path for path, *_ in rows.base ^ rows.head})
+    """Lists native inputs that differ between the sides."""
+    contents = sides.map(lambda side: {(path, *entry.content) for path, entry in side.native.items()})
+    return sorted({path for path, *_ in contents.base ^ contents.head})
 
 
 def installed_files(site: Path) -> set[str]:
@@ -188,7 +186,7 @@ E = TypeVar("E")
 
 
 def is_checkout(paths: Collection[str]) -> bool:
-    """Whether a tree is a checkout of Triton rather than a repository of kernels."""
+    """Whether a tree is a checkout of Triton and no repository of kernels."""
     return PACKAGE_MARK in paths and any(name in paths for name in ("setup.py", "python/setup.py"))
 
 
@@ -197,21 +195,21 @@ def is_cmake(path: str) -> bool:
 
 
 def names_in_cmake(texts: Iterable[str]) -> re.Pattern[str]:
-    """Matches the names of files that CMake names; a variable or `*` in a name stands for any text."""
+    """Matches the names of files that CMake names; a variable or `*` in a name matches any text."""
     names = {name for text in texts for name in _NAME_IN_CMAKE.findall(text)}
     patterns = {".*".join(map(re.escape, _ANYTHING.split(name))) for name in names}
     return re.compile("|".join(sorted(patterns)) or "(?!)")
 
 
 def is_native(path: str, named: re.Pattern[str]) -> bool:
-    """Whether a build of the native part may read the file; `named` as of `names_in_cmake`."""
+    """Whether a build of the native part may read the file; `named` is from `names_in_cmake`."""
     if _COMPILED.fullmatch(path.lower()) or is_cmake(path) or named.fullmatch(PurePosixPath(path).name):
         return True
     return place_of(path) is None and purpose(path) is None
 
 
 def purpose(path: str) -> str | None:
-    """The purpose of a file that is not part of any compiler; None for any other file."""
+    """Returns the purpose of a file that belongs to no compiler; None for any other file."""
     pure = PurePosixPath(path)
     folders = set(pure.parts[:-1])
     if any(part.startswith(".") for part in pure.parts):
@@ -227,10 +225,10 @@ def purpose(path: str) -> str | None:
 
 
 def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, E]:
-    """The Python part by its path in site-packages.
+    """Returns the Python part by its path in site-packages.
 
-    `installed` holds the files of the installed package that it goes over, by the same kind of path: a
-    folder of `third_party` counts where the installed package has it, since setup.py decides that.
+    `installed` holds the files of the installed package that it replaces, by the same kind of path. A folder
+    of `third_party` counts if the installed package has it, because setup.py decides that.
     """
     folders = {str(parent) for name in installed for parent in PurePosixPath(name).parents}
     places = {path: place for path in tree if (place := place_of(path)) is not None}
@@ -242,7 +240,7 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
 
 
 def place_of(path: str) -> str | None:
-    """Where setup.py installs a path of the tree, below site-packages."""
+    """Returns the path below site-packages where setup.py installs a path of the tree."""
     for pattern, place in _PACKAGES:
         if match := pattern.fullmatch(path):
             return match.expand(place)
@@ -250,7 +248,9 @@ def place_of(path: str) -> str | None:
 
 
 def _package_of(place: str) -> str:
-    """`triton/backends/amd` of `triton/backends/amd/codegen/x.py`, `triton/profiler` of its files."""
+    """Returns `triton/backends/amd` for `triton/backends/amd/codegen/x.py`, `triton/profiler` for its
+    files.
+    """
     parts = place.split("/")
     depth = {"backends": 3, "profiler": 2}.get(parts[1], 4)
     return "/".join(parts[:depth])

@@ -1,13 +1,14 @@
-"""A revision of a Triton checkout as a toolchain: its native part, with its own Python part laid over.
+"""A revision of a Triton checkout as a toolchain: a native part, with the revision's Python part laid over
+it.
 
-The native part comes from a release that was adopted for the revision's native digest, or from a build of
-a revision with the same digest. The environment links to the native part's files and holds the Python part
-as files of its own. Links are symbolic: a hard link would change the ctime of a gigabyte of files that
-other environments share, and with it everything that is known of their content.
+The native part comes from a release that was adopted for the revision's native digest, or from a build of a
+revision with the same digest. The environment links to the native part's files and holds the Python part as
+files of its own. Links are symbolic: a hard link would change the ctime of a gigabyte of files that other
+environments share, and with it every cached digest of them.
 
-Adoption: the declaration that a release's native part is the one of a revision.
-Python-only work on top of the revision then needs no native build. It is kept by native digest, so that
-every revision with the same native inputs profits from it.
+Adoption declares that a release's native part is the one of a revision. Python-only work on top of the
+revision then needs no native build. It is kept by native digest, so that every revision with the same native
+inputs benefits.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class NativePart:
 
     toolchain: Toolchain
     python_files: frozenset[str]
-    """Those of its files that are Python part, and are replaced."""
+    """The files of the Python part, which are replaced."""
     origin: str
     """Where it comes from, in words."""
 
@@ -44,17 +45,17 @@ class NativePart:
 def toolchain_of(
     checkout: Checkout, config: Config, *, build: bool, counted: Units = ()
 ) -> tuple[Toolchain, str]:
-    """The toolchain of a revision, made if need be, and where it comes from; with `counted` one that counts
-    these lines.
+    """Installs the toolchain of a revision if necessary. Returns it with a description of its origin. With
+    `counted`, it counts these lines.
 
-    Raises ToolchainError where the native part cannot be had, or is missing and `build` is false.
+    Raises ToolchainError if the native part cannot be built, or is missing and `build` is false.
     """
     part = None if counted else _adopted(checkout, config)
     part = part or _built(checkout, config, build=build, counted=counted)
     site = Path(part.toolchain.root).parent
     files = checkout.python_part(checkouts.installed_files(site))
-    rows = sorted((place, *entry.content) for place, entry in files.items())
-    key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), rows)
+    part_contents = sorted((place, *entry.content) for place, entry in files.items())
+    key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), part_contents)
 
     def lay_over(path: Path, log: Path) -> dict[str, object]:
         target = environments.site_of(path)
@@ -95,7 +96,7 @@ def _adopted(checkout: Checkout, config: Config) -> NativePart | None:
 
 
 def _built(checkout: Checkout, config: Config, *, build: bool, counted: Units) -> NativePart:
-    """The native part that a build makes, or has left in the cache."""
+    """Returns the native part of a build, or of the cache."""
     built = (native.build if build else native.find)(checkout, config, counted)
     if built is None:
         raise ToolchainError(
@@ -113,13 +114,13 @@ def _built(checkout: Checkout, config: Config, *, build: bool, counted: Units) -
 
 
 def _made_with(environment: Mapping[str, str]) -> str:
-    """The compiler that ran and the LLVM that was linked."""
+    """Names the compiler that ran and the LLVM that was linked."""
     parts = [environment[name] for name in ("c++", "llvm") if environment.get(name, "none") != "none"]
     return f" with {', '.join(parts)}" if parts else ""
 
 
 def _link_packages(site: Path, target: Path) -> None:
-    """Everything next to triton: setuptools, metadata with the backends' entry points, libraries."""
+    """Links everything next to triton: setuptools, metadata with the backends' entry points, libraries."""
     for entry in sorted(site.iterdir()):
         place = target / entry.name
         if entry.name in ("triton", "__pycache__") or entry.name.startswith("_virtualenv") or place.exists():
@@ -180,9 +181,8 @@ def find(native_digest: str, config: Config) -> Adoption | None:
 def adopt(
     checkout: Checkout, spec: str, toolchain: Toolchain, config: Config, *, anyway: bool
 ) -> tuple[Adoption, list[str]]:
-    """The adoption, and how the Python parts differ. Raises ToolchainError where they do, unless `anyway`.
-
-    Python files must be on both sides; other files may be on one.
+    """Returns the adoption, and how the Python parts differ. Raises ToolchainError if they do, unless
+    `anyway`. Python files must be on both sides; other files may be on one.
     """
     site = Path(toolchain.root).parent
     installed = checkouts.installed_files(site)
@@ -193,7 +193,7 @@ def adopt(
         "only in the revision": {name for name in part.keys() - installed if name.endswith(".py")},
         "only in the package": only_installed,
     }
-    lines = [f"{what}: {name}" for what, names in adopted.items() for name in sorted(names)]
+    lines = [f"{kind}: {name}" for kind, names in adopted.items() for name in sorted(names)]
     if lines and not anyway:
         more = [f"… and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
         raise ToolchainError(
@@ -213,7 +213,7 @@ def adopt(
 
 
 def _blob(path: Path) -> str:
-    """Git's name of a file's content."""
+    """Returns git's name of a file's content."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 

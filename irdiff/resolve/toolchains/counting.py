@@ -1,6 +1,5 @@
-"""The compiler of head once more, built to count which lines of an edit run.
-
-It is no side of a comparison: it compiles the cases again and reports its lines.
+"""Builds the compiler of head again so that it counts which lines of an edit run. This build is no side of a
+comparison: it compiles the cases again and reports its lines.
 """
 
 from __future__ import annotations
@@ -31,15 +30,13 @@ class NativeEdit:
     units: Units
     """Units of compilation that hold these lines."""
     lines: Mapping[str, Mapping[int, str]]
-    """By path and number, the text of each line of C++ that was added or changed."""
+    """By path and number, the text of each added or changed line of C++."""
     without_lines: tuple[str, ...]
     """Native inputs that differ and have no lines that run: `.td`, CMake, tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountingToolchain:
-    """A compiler that counts the lines of an edit."""
-
     toolchain: Toolchain
     library: Path
     """The library that holds the counted code."""
@@ -60,9 +57,7 @@ def edit_of(sides: Sides[Checkout]) -> NativeEdit:
 
 
 def edited_lines(before: str, after: str) -> dict[int, str]:
-    """The lines of `after` that were added or changed, by their number from 1. Lines that were only removed
-    are in no text that could be run.
-    """
+    """Returns added or changed lines of `after`, by their number from 1. Removed lines cannot run."""
     old, new = before.split("\n"), after.split("\n")  # as compilers count lines: no other character ends one
     changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return {
@@ -74,9 +69,8 @@ def edited_lines(before: str, after: str) -> dict[int, str]:
 
 
 def units_with(edited: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """The units of compilation among `texts` that are one of these files or include one, however deep.
-
-    Headers are known by their names alone: where two have one name, both are taken.
+    """Returns the units of compilation among `texts` that are one of these files or include one, directly or
+    not. Headers are identified by their names alone: if two have the same name, both count.
     """
     included = {path: set(_INCLUDE.findall(text)) for path, text in texts.items()}
     pending = [path for path in edited if path in texts]
@@ -90,7 +84,7 @@ def units_with(edited: Iterable[str], texts: Mapping[str, str]) -> list[str]:
 
 
 def find(sides: Sides[Checkout], config: Config) -> CountingToolchain | None:
-    """None where it was not built."""
+    """Returns None if it was not built."""
     edit = edit_of(sides)
     if not edit.units or native.find(sides.head, config, edit.units) is None:
         return None
@@ -98,7 +92,7 @@ def find(sides: Sides[Checkout], config: Config) -> CountingToolchain | None:
 
 
 def build(sides: Sides[Checkout], config: Config) -> CountingToolchain:
-    """Raises ToolchainError; UsageError where no line of C++ differs."""
+    """Raises ToolchainError; UsageError if no line of C++ differs."""
     edit = edit_of(sides)
     if not edit.units:
         raise UsageError(

@@ -1,4 +1,6 @@
-"""The C++ compiler and the LLVM that a build of Triton uses, by the rules of its setup.py and of CMake."""
+"""Finds the C++ compiler and the LLVM that a build of Triton uses, by the rules of its setup.py and
+of CMake.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _VERSION_OF_LLVM = re.compile(r"set\(LLVM_PACKAGE_VERSION \"?([^)\"\s]+)")
 @dataclass(frozen=True, kw_only=True)
 class CxxCompiler:
     path: Path | None
-    """None where it is not found."""
+    """None if it is not found."""
     version: str
     """The first line of its `--version`, or `none`."""
 
@@ -31,15 +33,14 @@ class CxxCompiler:
 
 
 def cmake_arguments(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables that `TRITON_APPEND_CMAKE_ARGS` sets."""
+    """Returns the variables that `TRITON_APPEND_CMAKE_ARGS` sets."""
     words = shlex.split(environment.get("TRITON_APPEND_CMAKE_ARGS", ""))
     return {match[1]: match[2] for word in words if (match := _DEFINED.fullmatch(word))}
 
 
 def chosen(environment: Mapping[str, str]) -> CxxCompiler:
-    """The compiler that a build in this environment runs.
-
-    Raises ToolchainError where it does not answer: without a version it would be taken for another one.
+    """Returns the compiler that a build in this environment runs. Raises ToolchainError if it prints no
+    version: it could not be told from another compiler.
     """
     with_clang = environment.get("TRITON_BUILD_WITH_CLANG_LLD", "").lower() in ("on", "1", "yes", "true", "y")
     command = "clang++" if with_clang else environment.get("CXX", "c++")
@@ -60,7 +61,7 @@ def chosen(environment: Mapping[str, str]) -> CxxCompiler:
 
 
 def missing_of_llvm(folder: Path) -> list[str]:
-    """Files that a build of Triton reads and this LLVM lacks, by their path below its folder."""
+    """Lists files that a build of Triton reads and this LLVM lacks, relative to its folder."""
     wanted = ("llvm/LLVMConfig.cmake", "mlir/MLIRConfig.cmake", "lld/LLDConfig.cmake")
     return [path for path in (f"lib/cmake/{name}" for name in wanted) if not (folder / path).is_file()]
 
@@ -76,11 +77,12 @@ def llvm_title(folder: Path) -> str:
 
 
 def llvm_identity(folder: Path) -> str:
-    """Names one state of an LLVM: the size and time of each library, and the text of its CMake files.
-
-    Its version does not: distributions rebuild one version with other patches.
+    """Identifies one state of an LLVM by the size and time of each library, and the text of its CMake files.
+    The version does not: distributions rebuild one version with other patches.
     """
     libraries = ((path.name, path.stat()) for path in sorted((folder / "lib").glob("lib*")) if path.is_file())
-    rows = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in libraries]
+    library_states = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in libraries]
     described = sorted((folder / "lib" / "cmake").glob("*/*.cmake"))
-    return key_of("llvm/3", rows, [path.read_text(encoding="utf-8", errors="replace") for path in described])
+    return key_of(
+        "llvm/3", library_states, [path.read_text(encoding="utf-8", errors="replace") for path in described]
+    )

@@ -1,11 +1,11 @@
-"""Environments that irdiff makes: each built once, by one process, whole or not at all.
+"""Environments that irdiff installs: each by one process, once, whole or not at all.
 
     toolchains/NAME/           an environment, with `irdiff.json` written last
     toolchains/NAME.lock       held while it is built
     toolchains/NAME.log        what the build printed
 
-A folder with a lock and without `irdiff.json` is a build that did not end: it is removed and made again. A
-folder without either is not irdiff's, whatever the cache folder was set to: it is left as it is.
+A folder with a lock and without `irdiff.json` is a build that did not end: it is removed and built again. A
+folder with neither is not irdiff's, whatever the cache folder was set to: it is not touched.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _shown: ContextVar[Callable[[str], None]] = ContextVar("shown", default=lambda _
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """One made environment. `state` is what was known of it when it was made."""
+    """An installed environment. `state` describes it as it was installed."""
 
     name: str
     path: Path
@@ -83,13 +83,13 @@ def list_all(config: Config) -> list[Environment]:
 
 
 def touch(environment: Environment) -> None:
-    """Notes that it was used, for `irdiff toolchain prune`."""
+    """Marks it as used, for `irdiff toolchain prune`."""
     with contextlib.suppress(OSError):
         os.utime(environment.path / _STATE)
 
 
 def last_used(environment: Environment) -> float:
-    """Seconds since the epoch."""
+    """Returns seconds since the epoch."""
     return (environment.path / _STATE).stat().st_mtime
 
 
@@ -97,7 +97,7 @@ def last_used(environment: Environment) -> float:
 
 
 def remove(name: str, config: Config) -> None:
-    """Raises ToolchainError where the folder is not irdiff's."""
+    """Raises ToolchainError if the folder is not irdiff's."""
     if find(name, config) is None and not _is_torn(name, config):
         raise ToolchainError(f"{config.toolchains / name} was not made by irdiff: it is left as it is")
     with lock(name, config):
@@ -105,7 +105,7 @@ def remove(name: str, config: Config) -> None:
 
 
 def remove_torn(config: Config) -> list[str]:
-    """Removes what killed builds left; returns the names. A build at work is not waited for."""
+    """Removes what killed builds left. Returns the names. Does not wait for running builds."""
     removed = []
     for name in sorted(path.name for path in config.toolchains.glob("*/")):
         if not _is_torn(name, config):
@@ -124,7 +124,7 @@ def _remove(name: str, config: Config) -> None:
 
 
 def _is_torn(name: str, config: Config) -> bool:
-    """Whether a build that irdiff began did not end: it has a lock, made before all else, and no state."""
+    """Whether a build of irdiff did not end: it has a lock, which is created first, and no state."""
     path = config.toolchains / name
     began = (config.toolchains / f"{name}.lock").is_file()
     return began and path.is_dir() and not path.is_symlink() and not (path / _STATE).exists()
@@ -134,7 +134,7 @@ def _is_torn(name: str, config: Config) -> bool:
 
 
 def is_at_work(name: str, config: Config) -> bool:
-    """Whether a process makes or removes this environment now."""
+    """Whether a process builds or removes this environment now."""
     with _lock_file(name, config) as file:
         return not _try_lock(file)
 
@@ -162,7 +162,7 @@ def _lock_file(name: str, config: Config) -> TextIO:
 
 
 def _try_lock(file: TextIO) -> bool:
-    """Whether this process now holds the lock; False where another one does."""
+    """Returns whether this process now holds the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -180,10 +180,10 @@ def make(
     *,
     python: str = sys.executable,
 ) -> Environment:
-    """The environment of this name, made by `install(path, log)` unless it is there.
+    """Returns the environment of this name, and first fills it by `install(path, log)` if it is missing.
 
-    `install` gets an empty virtual environment of `python` and a log file, and returns the state to keep.
-    Whatever it raises, nothing half-made stays.
+    `install` gets an empty virtual environment of `python` and a log file, and returns the state to keep. If
+    it raises an error, nothing half-done stays.
     """
     if environment := find(name, config):
         touch(environment)
@@ -211,7 +211,7 @@ def make(
 
 @contextlib.contextmanager
 def showing(show: Callable[[str], None]) -> Iterator[None]:
-    """Whatever this thread installs or builds within the block is shown."""
+    """Shows the progress of everything that this thread installs or builds while this is open."""
     token = _shown.set(show)
     try:
         yield
@@ -220,7 +220,7 @@ def showing(show: Callable[[str], None]) -> Iterator[None]:
 
 
 def show_progress(text: str) -> None:
-    """Shows what takes long to whoever waits for an installation."""
+    """Shows a slow step to the user who waits for an installation."""
     _shown.get()(text)
 
 
@@ -256,8 +256,8 @@ def uv(words: Sequence[str | Path], log: Path, config: Config) -> None:
 
 
 def uv_environment(config: Config) -> dict[str, str]:
-    """What uv runs in: the caller's variables, those for pip where uv has none of its own (it reads none of
-    pip's), and a cache next to the environments, so that files are shared by hard links.
+    """Returns the caller's variables, pip's variables where uv has none of its own (it reads none of pip's),
+    and a cache next to the environments, so that files are shared by hard links.
     """
     caller = {name: value for name, value in config.tool_environment.items() if name != "VIRTUAL_ENV"}
     pips = {

@@ -1,9 +1,9 @@
-"""The digest of a toolchain: it covers the content of every file that its worker has loaded or may load.
+"""Computes the digest of a toolchain, which covers every file that its worker has loaded or may load.
 
-The worker names the files as it starts (`irdiff/worker/loaded.py`). All of them, with the interpreter that
-runs them, make the one digest of the toolchain; no rule leaves any out. So do variables that the worker finds
-and that irdiff did not set, and switches of its interpreter: a script that starts it may set them, or a
-`.pth` file. Each worker says again what it finds, and is not used where that is another environment.
+The worker names the files as it starts (`irdiff/worker/loaded.py`). All of them, with the interpreter, form
+the one digest of the toolchain; no rule leaves any out. Variables that the worker finds and that irdiff did
+not set, and switches of its interpreter, count too: a script that starts it, or a `.pth` file, may set them.
+Each worker reports again what it finds, and is not used if its environment differs.
 
 Hashing a gigabyte takes a second, so the digest of a file is kept under (device, inode, size, mtime, ctime):
 the kernel sets ctime whenever content or metadata changes, and no program can set it back.
@@ -39,8 +39,8 @@ _COMPILE_ONLY = re.compile(
     r"|backends/[^/]+/(?:compiler\.py|bin/.+|lib/[^/]+|codegen/.+))"
     r"|package:[^/]+/(?:.+/)?compiler\.py|(?:library|program|record):.+|interpreter|.+\.(?:pyi|md)"
 )
-"""Files that make code and do nothing else: what differs in them is compared as code. All others, and those
-of a later release, may run between `kernel[grid]` and the driver.
+"""Files that only generate code: differences in them are compared as code. All others, and new files of later
+releases, may run between `kernel[grid]` and the driver.
 """
 
 
@@ -52,11 +52,10 @@ def worker_command(python: str, operation: str) -> list[str]:
 def identify(
     spec: str, python: str, path: Path, config: Config, chosen: Mapping[str, str] | None = None
 ) -> Toolchain:
-    """The identified toolchain of an interpreter.
+    """Identifies the toolchain of an interpreter.
 
-    spec: how the user names it, without settings. chosen: the settings that the user gives it.
-    Raises ToolchainError where it has no Triton that starts and lists a backend, UsageError for a setting
-    that it does not know.
+    spec: the user's name for it, without settings. chosen: the user's settings. Raises ToolchainError if it
+    has no Triton that starts and lists a backend, UsageError for a setting that it does not know.
     """
     chosen = chosen or {}
     spec += settings.suffix(chosen)
@@ -68,7 +67,7 @@ def identify(
     programs = [Path(place) for place in reply["programs"]]
     settings.check(spec, chosen, reply, [*files.values(), *programs])
     digests = hash_files([*files.values(), *programs], config)
-    rows = {name: digests[place] for name, place in files.items()}
+    digest_by_name = {name: digests[place] for name, place in files.items()}
     scripts = [place for place in programs if not _is_machine_code(place)]
     # a script may run anything: what such a toolchain makes is never taken for what another one made
     once: list[object] = [uuid.uuid4().hex] if scripts else []
@@ -79,13 +78,13 @@ def identify(
     return Toolchain(
         spec=spec,
         version=reply["triton"],
-        digest=key_of("toolchain/3", interpreter, reply["startup"], rows, once),
+        digest=key_of("toolchain/3", interpreter, reply["startup"], digest_by_name, once),
         path=str(path),
         python=python,
         root=reply["root"],
         runtime={
             name: RuntimeFile(digest, str(files[name]))
-            for name, digest in rows.items()
+            for name, digest in digest_by_name.items()
             if not _COMPILE_ONLY.fullmatch(name)
         },
         variables=variables,
@@ -103,7 +102,7 @@ def identify(
 
 
 def configured(toolchain: Toolchain, chosen: Mapping[str, str], config: Config) -> Toolchain:
-    """The same toolchain with settings of a user. Raises ToolchainError, UsageError."""
+    """Adds a user's settings to a toolchain. Raises ToolchainError, UsageError."""
     if not chosen:
         return toolchain
     plain, own = settings.split(toolchain.spec)
@@ -111,20 +110,18 @@ def configured(toolchain: Toolchain, chosen: Mapping[str, str], config: Config) 
 
 
 def _defaults(reply: Mapping[str, Any]) -> dict[str, str]:
-    """{what can be set: what it is where nobody sets it}: knobs by their variables, options by their
-    backend.
-    """
+    """Returns {setting: its default}: knobs by their variables, options by their backend."""
     options = (
         (f"{backend}'s {name}", default)
-        for backend, rows in reply["options"].items()
-        for name, (_, default) in rows.items()
+        for backend, defaults in reply["options"].items()
+        for name, (_, default) in defaults.items()
     )
-    rows = [*((name, value) for name, (_, value) in reply["knobs"].items()), *options]
-    return {name: str(value) for name, value in rows if value is not None}
+    defaults = [*((name, value) for name, (_, value) in reply["knobs"].items()), *options]
+    return {name: str(value) for name, value in defaults if value is not None}
 
 
 def own_variables(environment: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables of a worker that irdiff did not set; an empty value for one that is gone."""
+    """Returns variables of a worker that irdiff did not set; the value is empty if a variable is gone."""
     names = sorted({*environment, *variables} - _OF_SHELLS)
     return {name: environment.get(name, "") for name in names if environment.get(name) != variables.get(name)}
 
@@ -136,9 +133,8 @@ def made(
     fill: Callable[[Path, Path], Mapping[str, object]],
     chosen: Mapping[str, str] | None = None,
 ) -> Toolchain:
-    """The toolchain of an environment that irdiff makes, filled by `fill(path, log)` unless it is there, with
-    the settings that a user gives it. What `fill` returns is kept with its state. Raises ToolchainError,
-    UsageError.
+    """Returns the toolchain of an environment of irdiff, which `fill(path, log)` fills if it is missing, with
+    the user's settings. The result of `fill` is kept in its state. Raises ToolchainError, UsageError.
     """
 
     def install(path: Path, log: Path) -> dict[str, Any]:
@@ -175,16 +171,18 @@ def _is_machine_code(path: Path) -> bool:
 
 
 def hash_files(paths: Sequence[Path], config: Config) -> dict[Path, str]:
-    """SHA-256 of the content of files, `absent` for one that cannot be read."""
+    """Returns the SHA-256 of each file, or `absent` if it cannot be read."""
     store = Store(config.cache / "digests")
     states = {path: _state_of(path) for path in paths}
     cached = {path: store.get_record("file", state) for path, state in states.items()}
     missing = [path for path, digest in cached.items() if digest is None]
     with ThreadPoolExecutor(config.jobs) as pool:
         hashed = dict(zip(missing, pool.map(_hash_file, missing), strict=True))
-    rows = {("file", states[path]): json.dumps(digest) for path, digest in hashed.items() if digest != _GONE}
-    if rows:
-        store.add(rows, {}, replace=True)
+    records = {
+        ("file", states[path]): json.dumps(digest) for path, digest in hashed.items() if digest != _GONE
+    }
+    if records:
+        store.add(records, {}, replace=True)
     return {path: cached[path] or hashed[path] for path in states}
 
 

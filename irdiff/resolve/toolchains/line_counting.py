@@ -1,9 +1,9 @@
-"""A build of a compiler that counts which of its lines run, in the units of an edit alone.
+"""Builds a compiler that counts which of its lines run, only in the units of an edit.
 
 A launcher before the compiler adds clang's counters to the listed units and passes all others on to the
 build's own launcher. Before the linker it adds clang's runtime and three functions by which a worker marks,
 resets and writes the counters (`worker/serve/operations.py`). Units that only include an edited header are
-listed, too: the linker keeps one copy of an inline function, and it must be one that counts.
+listed too: the linker keeps one copy of an inline function, and it must be one that counts.
 
 Such a build has a key of its own and is never a side of a comparison. Paths in its profiles begin with
 `ROOT`.
@@ -73,7 +73,9 @@ exec "$@" -fprofile-instr-generate -fcoverage-mapping \\
 
 
 Units = tuple[str, ...]
-"""Units of compilation whose lines are counted, by their path in the checkout; none: nothing is counted."""
+"""Units of compilation whose lines are counted, by their path in the checkout; if empty, nothing is
+counted.
+"""
 
 
 def digest(units: Units) -> str:
@@ -81,7 +83,9 @@ def digest(units: Units) -> str:
 
 
 def require(run: CxxCompiler) -> Path:
-    """The folder of clang's tools for profiles. Raises ToolchainError where the compiler cannot count."""
+    """Returns the folder of clang's tools for profiles. Raises ToolchainError if the compiler cannot
+    count.
+    """
     if not run.is_clang or run.path is None:
         raise ToolchainError(
             f"lines are counted by clang, and this build runs {run.version}",
@@ -99,9 +103,8 @@ def require(run: CxxCompiler) -> Path:
 def prepare(
     counted: Units, folder: Path, source: Path, run: CxxCompiler, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """Writes the launcher into `folder` and links a library with it as a build would.
-
-    Returns what a build needs in addition to the caller's environment. Raises ToolchainError.
+    """Writes the launcher into `folder` and links a library with it as a build would. Returns additional
+    variables for the build's environment. Raises ToolchainError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     own = cmake_arguments(environment).get("CMAKE_CXX_COMPILER_LAUNCHER")

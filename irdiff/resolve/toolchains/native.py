@@ -1,17 +1,17 @@
-"""Native builds: made by the checkout's own build, once for each native digest and build environment.
+"""Native builds: run by the checkout's own build, once for each native digest and build environment.
 
     toolchains/NAME/                the environment with the installed wheel (`environments.py`)
     toolchains/NAME.tree/source     while it is built: the exported revision, where CMake and ninja work
     toolchains/NAME.tree/wheels     the wheel, once it is built
     toolchains/NAME.tree/tree       the git tree that was exported: another one begins anew
 
-The build requirements lie in an environment that all builds with the same requirements share: ccache sees
-the same paths then. A build that does not end leaves its tree, and the same build goes on there: ninja takes
-an output for done only if its log has the command that made it, so a file that a killed compiler left
-half-written is made again.
+The build requirements lie in an environment that all builds with the same requirements share, so ccache sees
+the same paths. A build that does not end leaves its tree, and the same build continues there: ninja considers
+an output done only if its log has the command that produced it, so a half-written file of a killed compiler
+is built again.
 
-Two builds that give the same bytes are one toolchain, because a toolchain is known by its content. ccache
-gives compilers paths relative to the tree, so the folder of a build does not get into its bytes.
+Two builds that give the same bytes are one toolchain, because a toolchain is identified by its content.
+ccache gives compilers paths relative to the tree, so the folder of a build does not get into its bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from irdiff.resolve.toolchains.line_counting import Units
 from irdiff.store import key_of
 
 MAX_TREES = 4
-"""So many trees of builds that did not end are kept, of about 2 GB each."""
+"""How many trees of interrupted builds are kept, of about 2 GB each."""
 _TREE = ".tree"
 # What decides what is built. Names of Triton's setup.py and CMake, and those of compilers.
 _OF_BACKENDS = "|".join(name for backend in BACKENDS.values() for name in backend.BUILD_VARIABLES)
@@ -75,7 +75,7 @@ class BuildKey:
 
 
 def key_of_build(checkout: Checkout, config: Config, counted: Units = ()) -> BuildKey:
-    """With `counted` that of a build that counts lines, which is never taken for one that does not."""
+    """With `counted`, the key of a build that counts lines, which never replaces one that does not."""
     caller = config.tool_environment
     decisive = {
         name: value
@@ -100,11 +100,13 @@ def find(checkout: Checkout, config: Config, counted: Units = ()) -> Environment
 
 
 def build(checkout: Checkout, config: Config, counted: Units = ()) -> Environment:
-    """The environment with the native part of a revision. Raises ToolchainError with the first errors."""
+    """Returns the environment with the native part of a revision. Raises ToolchainError with the first
+    errors.
+    """
     key = key_of_build(checkout, config, counted)
     if environments.find(key.name, config) is None:
-        what = f", which counts the lines of {len(counted)} files" if counted else ""
-        environments.show_progress(f"{checkout.label}: native build {key.name}{what}")
+        purpose = f", which counts the lines of {len(counted)} files" if counted else ""
+        environments.show_progress(f"{checkout.label}: native build {key.name}{purpose}")
 
     def install(path: Path, log: Path) -> dict[str, Any]:
         run = _Build(
@@ -133,7 +135,7 @@ def build(checkout: Checkout, config: Config, counted: Units = ()) -> Environmen
 
 
 def kept_trees(config: Config) -> list[str]:
-    """The names of the builds that left a tree, the oldest first."""
+    """Lists the builds that left a tree, the oldest first."""
     paths = [path for path in config.toolchains.glob(f"native-*{_TREE}") if path.is_dir()]
     return [path.name.removesuffix(_TREE) for path in sorted(paths, key=lambda path: path.stat().st_mtime)]
 
@@ -143,7 +145,7 @@ def remove_tree(name: str, config: Config) -> None:
 
 
 def _tools(requirements: list[str], config: Config) -> Path:
-    """The programs of an environment that holds the build requirements."""
+    """Returns the folder of programs of an environment with the build requirements."""
 
     def install(path: Path, log: Path) -> dict[str, Any]:
         environments.install(path, requirements, log, config)
@@ -202,7 +204,7 @@ class _Build:
         return built[0]
 
     def install_wheel(self, wheel: Path, path: Path) -> dict[str, Any]:
-        """Installs it in the environment at `path`, and returns what is to be kept of it."""
+        """Installs it in the environment at `path`. Returns the state to keep."""
         checkout, config = self.checkout, self.config
         environments.install(path, [wheel, "setuptools<81"], self.log, config)
         try:
@@ -224,7 +226,9 @@ class _Build:
         }
 
     def _environment(self) -> dict[str, str]:
-        """The caller's, with the build requirements on the path and paths that compiler caches may ignore."""
+        """Returns the caller's variables, with the build requirements on the path and paths that compiler
+        caches may ignore.
+        """
         stored = self.tree / "wheel.cfg"
         stored.write_text("[bdist_wheel]\ncompression = stored\n", encoding="utf-8")
         defaults = {
@@ -250,7 +254,7 @@ class _Build:
 
 
 _NEEDED_DISK_BYTES = 6 << 30
-"""A tree with its objects, the wheel, the environment and what ccache keeps; measured: 2.2 GB at -O1."""
+"""A tree with its objects, the wheel, the environment and ccache's files; measured: 2.2 GB at -O1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +283,7 @@ def works(prerequisites: list[Prerequisite]) -> bool:
 
 
 def _examined(checkout: Checkout, config: Config) -> Iterator[tuple[str, bool, str]]:
-    """(topic, whether it is met, what was found)."""
+    """Yields (topic, whether it is met, details)."""
     caller = config.tool_environment
     requirements = {re.split(r"[^\w-]", wanted)[0] for wanted in checkouts.build_requirements(checkout)}
     for name in ("cmake", "ninja"):

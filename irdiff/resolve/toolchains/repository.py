@@ -1,13 +1,13 @@
 """Git: revisions and the working tree as trees of blobs.
 
-GitPython finds a repository and its working tree, and starts nothing; everything else is a git command,
-started by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no monitor
-of files, no check of signatures. Filters of its attributes do: the content is what git makes of it.
+GitPython finds a repository and its working tree, and starts nothing. Everything else is a git command,
+started by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no file
+monitor, no check of signatures. Filters of its attributes do run, because they define the content.
 
-A `Snapshot` names one tree and where its objects are. The working tree becomes a tree too: its files,
-uncommitted and untracked ones included and ignored ones not, are written as objects to a folder of the
-cache that has the checkout's objects as alternates. So nothing below the user's checkout is ever written,
-not even its index, and everything else treats a commit and the working tree alike.
+A `Snapshot` names one tree and the store of its objects. The working tree becomes a tree too: its files,
+including uncommitted and untracked ones but not ignored ones, are written as objects to a folder of the cache
+that has the checkout's objects as alternates. So nothing below the user's checkout is ever written, not even
+its index, and all other code treats a commit and the working tree alike.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NO_PROGRAMS = (
 
 @dataclass(frozen=True, kw_only=True)
 class TreeEntry:
-    """One file of a tree, in a submodule too. A submodule whose objects are not there is one entry."""
+    """One file of a tree, also in a submodule. A submodule without objects is one entry."""
 
     path: str
     mode: str
@@ -59,7 +59,6 @@ class TreeEntry:
 
     @property
     def content(self) -> tuple[str, str]:
-        """Mode and blob."""
         return self.mode, self.blob
 
     @property
@@ -76,7 +75,7 @@ class TreeEntry:
 
 
 class GitFailed(UsageError):  # noqa: N818 - reads better where it is caught
-    """Git refused: the repository lacks something, is damaged, or belongs to someone else."""
+    """Git refused: the repository lacks something, is damaged, or belongs to another user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +86,9 @@ class GitStore:
     common_dir: Path
     worktree: Path | None
     objects: Path | None
-    """A folder of objects of the cache that is read first, None for a commit."""
+    """A folder of objects in the cache that is read first; None for a commit."""
     caller: Mapping[str, str] = field(repr=False, compare=False)
-    """The environment that git runs in, apart from what is fixed here."""
+    """The environment that git runs in, before `_FIXED`."""
 
     @property
     def is_shallow(self) -> bool:
@@ -106,7 +105,7 @@ class GitStore:
         env: Mapping[str, str] | None = None,
         fixed: Sequence[str] = _NO_PROGRAMS,
     ) -> bytes:
-        """Standard output of a git command. Raises GitFailed."""
+        """Returns standard output of a git command. Raises GitFailed."""
         objects = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
         worktree = [f"--work-tree={self.worktree}"] if self.worktree else []
         try:
@@ -147,7 +146,7 @@ class Snapshot:
 
     @property
     def name(self) -> str:
-        """As reports name it: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its commit or tree)."""
+        """The name in reports: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its commit or tree)."""
         short = (self.commit or self.tree)[:7]
         if self.spec == WORKING_TREE:
             return f"working tree {short}"
@@ -155,14 +154,13 @@ class Snapshot:
 
     @property
     def title(self) -> str:
-        """Subject of the commit."""
         if self.commit is None:
             return "uncommitted changes"
         return self.store.git("log", "-1", "--format=%s", self.commit).decode(errors="replace").strip()
 
 
 def open_store(path: Path, config: Config) -> GitStore:
-    """The repository that holds `path`. Raises UsageError where there is none."""
+    """Opens the repository that holds `path`. Raises UsageError if there is none."""
     git = _gitpython()
     try:
         with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
@@ -183,8 +181,8 @@ def open_store(path: Path, config: Config) -> GitStore:
 
 
 def open_folder(path: Path, config: Config) -> GitStore:
-    """A folder that lies in no repository, as the working tree of one that the cache has for it. Raises
-    UsageError where it is too large to be copied.
+    """Opens a folder outside of any repository, as the working tree of a repository in the cache. Raises
+    UsageError if it is too large to be copied.
     """
     count = size = 0
     for place, folders, names in os.walk(path):
@@ -217,7 +215,7 @@ def open_folder(path: Path, config: Config) -> GitStore:
 
 @cache
 def _gitpython() -> ModuleType:
-    """GitPython asks git for its version as it is imported, unless a variable names another program."""
+    """On import, GitPython asks git for its version, unless a variable names another program."""
     with configuration.variables(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull):
         import git
 
@@ -225,7 +223,7 @@ def _gitpython() -> ModuleType:
 
 
 def snapshot(store: GitStore, spec: str, config: Config) -> Snapshot:
-    """The tree of a revision, or of the working tree for `.`. Raises UsageError."""
+    """Returns the tree of a revision, or of the working tree for `.`. Raises UsageError."""
     if spec == WORKING_TREE:
         return _working_tree(store, config)
     commit = commit_of(store, spec)
@@ -234,7 +232,7 @@ def snapshot(store: GitStore, spec: str, config: Config) -> Snapshot:
 
 
 def commit_of(store: GitStore, spec: str) -> str:
-    """The full name of a commit. Raises UsageError where the repository has no such revision."""
+    """Returns the full name of a commit. Raises UsageError if the repository has no such revision."""
     try:
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{spec}^{{commit}}")
         return store.git(*words).decode().strip()
@@ -254,7 +252,7 @@ def is_dirty(store: GitStore) -> bool:
 
 
 def merge_base(store: GitStore, first: str, second: str) -> str:
-    """Raises UsageError where the two have no common commit within the history that is there."""
+    """Raises UsageError if the two have no common commit in the available history."""
     try:
         return store.git("merge-base", first, second).decode().split()[0]
     except (GitFailed, IndexError) as error:
@@ -265,7 +263,7 @@ def merge_base(store: GitStore, first: str, second: str) -> str:
 
 
 def default_base(store: GitStore, head: str) -> str:
-    """The merge base of `head` and the main branch. Raises UsageError where there is none."""
+    """Returns the merge base of `head` and the main branch. Raises UsageError if there is none."""
     branches = store.git("for-each-ref", "--format=%(refname)", *_MAIN_BRANCHES).decode().splitlines()
     main = next((name for name in _MAIN_BRANCHES if name in branches), None)
     if main is None:
@@ -286,7 +284,7 @@ def default_base(store: GitStore, head: str) -> str:
 
 
 def entries(snap: Snapshot, config: Config) -> list[TreeEntry]:
-    """Every file of the tree, those of submodules under their full path."""
+    """Returns every file of the tree, including those of submodules under their full path."""
     all_entries = []
     for entry in _own_entries(snap):
         if inner := _submodule(snap, entry, config):
@@ -300,7 +298,7 @@ def entries(snap: Snapshot, config: Config) -> list[TreeEntry]:
 
 
 def _own_entries(snap: Snapshot) -> Iterator[TreeEntry]:
-    """Those of one repository: a submodule is one entry."""
+    """Yields the entries of one repository: a submodule is one entry."""
     listing = snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree)
     for line in filter(None, listing.split(b"\0")):
         head, _, name = line.partition(b"\t")
@@ -309,7 +307,7 @@ def _own_entries(snap: Snapshot) -> Iterator[TreeEntry]:
 
 
 def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
-    """Contents by path, in one git process a repository."""
+    """Returns contents by path, with one git process for each repository."""
     contents: dict[str, bytes] = {}
     files = [entry for entry in wanted if not entry.is_submodule]
     for store in {entry.store for entry in files}:
@@ -331,7 +329,7 @@ def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
 
 
 def ignored(store: GitStore) -> IgnoredFiles | None:
-    """Ignored files of a repository's working tree; empty if it has none."""
+    """Returns ignored files of a repository's working tree; None if it has no working tree."""
     if store.worktree is None:
         return None
     words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
@@ -340,9 +338,8 @@ def ignored(store: GitStore) -> IgnoredFiles | None:
 
 
 def export(snap: Snapshot, folder: Path, config: Config, *, may_lack_submodules: bool = False) -> None:
-    """Writes the whole tree below an empty folder.
-
-    A submodule that was never fetched is an empty folder, as in the checkout, or raises UsageError.
+    """Writes the whole tree into an empty folder. A submodule that was never fetched becomes an empty folder,
+    as in the checkout, or raises UsageError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # the filters of git-lfs would want a network; a pointer file is all that code needs of it
@@ -366,7 +363,9 @@ def export(snap: Snapshot, folder: Path, config: Config, *, may_lack_submodules:
 
 
 def _submodule(snap: Snapshot, entry: TreeEntry, config: Config) -> Snapshot | None:
-    """The tree of a submodule at the commit it is pinned to; its working tree where that is asked for."""
+    """Returns the tree of a submodule at its pinned commit, or its working tree if the snapshot is of the
+    working tree.
+    """
     if not entry.is_submodule:
         return None
     places = [snap.store.worktree / entry.path] if snap.store.worktree else []
@@ -418,7 +417,7 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
 
 
 def _left_out(worktree: Path, git: Callable[..., bytes], config: Config) -> Iterator[bytes]:
-    """What is no part of a working tree, though it lies there: irdiff's own cache, repositories without a
+    """Yields paths in the working tree that are no part of it: irdiff's own cache, and repositories without a
     commit.
     """
     root, cache = worktree.resolve(), config.cache.resolve()
@@ -433,13 +432,13 @@ def _left_out(worktree: Path, git: Callable[..., bytes], config: Config) -> Iter
 
 
 def _look_at_all(worktree: Path, git: Callable[..., bytes]) -> None:
-    """Clears in a copied index the flags by which git passes an edited file over.
+    """Clears flags in a copied index that make git skip an edited file.
 
-    `assume-unchanged` goes everywhere. `skip-worktree` goes where the file lies there all the same: what a
-    sparse checkout left out is as in the index, not deleted.
+    `assume-unchanged` is always cleared. `skip-worktree` is cleared if the file exists: a file that a sparse
+    checkout left out is as in the index, not deleted.
     """
-    rows = [line.split(b" ", 1) for line in git("ls-files", "-v", "-z").split(b"\0") if line]
-    assumed = [name for tag, name in rows if tag.islower()]
-    skipped = [name for tag, name in rows if tag in b"sS" and os.path.lexists(worktree / os.fsdecode(name))]
+    tagged = [line.split(b" ", 1) for line in git("ls-files", "-v", "-z").split(b"\0") if line]
+    assumed = [name for tag, name in tagged if tag.islower()]
+    skipped = [name for tag, name in tagged if tag in b"sS" and os.path.lexists(worktree / os.fsdecode(name))]
     git("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=b"\0".join(assumed))
     git("update-index", "--no-skip-worktree", "-z", "--stdin", stdin=b"\0".join(skipped))
