@@ -1,4 +1,6 @@
-"""The gate: a policy over a run, to pass or fail with reasons. Missing data never passes silently. Pure."""
+"""The gate applies a policy to a run. It passes or fails with reasons, and missing data never passes
+silently.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,8 @@ def evaluate(
     accepted: Sequence[Accepted] = (),
     today: datetime.date,
 ) -> Outcome:
-    """Passes only where every blocking finding is settled.
-
-    A run in which nothing was compared does not pass, unless one compiler is on both sides.
+    """Passes only if every blocking finding is settled. A run in which nothing was compared does not pass,
+    unless one compiler is on both sides.
     """
     of_case: dict[str, list[TimedCase]] = {case.id: [] for case in run.cases}
     unread: list[TimedCase] = []

@@ -1,9 +1,9 @@
-"""The acceptance file: findings that a person takes on, until a day, kept under version control.
+"""The acceptance file: findings that a person accepts until a day, kept under version control.
 
-An entry holds for the concrete changes of some cases between two toolchains. Or it holds, under an issue, for
-one rule on some cases, targets or files, however they change. A change group is for reading: it joins changes
-that differ in constants, types and positions. So an entry lists the digest of each case's change in one run.
-Another change of the same case, another case of the group and another toolchain have to be looked at again.
+An entry holds for the concrete changes of some cases between two toolchains. Or it holds, with an issue, for
+one rule on some cases, targets or files, however they change. A change group joins changes that differ in
+constants, types and positions, so an entry lists the digest of each case's change in one run. Another change
+of the same case, another case of the group and another toolchain must be reviewed again.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ class Accepted:
     expires: datetime.date
     """The last day on which the acceptance holds."""
     rule: Annotated[str, Field(max_length=200)] = ""
-    """The one rule whose findings it settles. Empty: every rule that asks for a review."""
+    """The one rule whose findings it settles. If empty, every rule with action `review`."""
     issue: Annotated[str, Field(pattern=r"^(https://.{5}.*)?$")] = ""
-    """Where the problem is mended: needed with `rule`."""
+    """Tracks the fix; required with `rule`."""
     cases: Patterns = ()
     targets: Patterns = ()
-    """With `cases` it narrows them; alone it settles findings of a target as a whole."""
+    """Narrow `cases`; alone, settle findings of a target as a whole."""
     files: Patterns = ()
     group: Annotated[str, Field(max_length=200)] = ""
-    """The change group that the changes were read in, or the rule that found them."""
+    """The change group in which the changes were reviewed, or the rule that reported them."""
     title: str = ""
     base: str = ""
     base_toolchain: OptionalDigest = ""
     head: str = ""
     head_toolchain: OptionalDigest = ""
     normalizer: str = ""
-    """The version of the normalizers that read the changes. Another one may give a change another digest."""
+    """The version of the normalizers; another one may give a change another digest."""
     changes: Mapping[str, Digest] = plain.field(default_factory=dict)
     """Case id → `Case.edit`."""
 

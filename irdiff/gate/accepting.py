@@ -1,4 +1,4 @@
-"""New entries of the acceptance file: what `irdiff gate --accept` and `--renew` write."""
+"""Creates the entries that `irdiff gate --accept` and `--renew` write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irdiff.model import ChangeGroup, Run
 from irdiff.report import group_names
 
 REVIEW = "review"
-"""The name of all change groups that wait for a review."""
+"""Stands for all change groups that wait for a review."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,9 +27,8 @@ class Decision:
 
 
 def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
-    """For each name: a change group by number or (cut) id, a case, a rule, or `review`.
-
-    Raises UsageError for a name that the run does not have: only what was seen can be accepted.
+    """names: change groups by number or (cut) id, cases, rules, or `review`. Raises UsageError for a name
+    that the run does not have: only what was reviewed can be accepted.
     """
     rules = {rule.rule.id: rule for rule in outcome.rules}
     entries: list[Accepted] = []
@@ -44,7 +43,7 @@ def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision)
 
 
 def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
-    """One entry a change group or case. Raises UsageError."""
+    """One entry for each group or case. Raises UsageError."""
     changes = {case.id: case.edit for case in run.cases}
     entries = []
     for name in names:
@@ -60,7 +59,7 @@ def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[A
 
 
 def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Accepted]:
-    """The findings of a rule that block: by the changes behind them, and else by their names."""
+    """Settles blocking findings by the changes behind them, or else by their names."""
     rule = outcome.rule
     blocking = [finding for finding in outcome.findings if finding.blocks]
     if not blocking:
@@ -104,10 +103,10 @@ def _between(run: Run) -> dict[str, Any]:
 
 
 def renew(run: Run, present: tuple[Accepted, ...], decision: Decision) -> tuple[Accepted, ...]:
-    """Writes entries of the same changes for this run's toolchains and another last day.
+    """Renews entries of the same changes for this run's toolchains and a new last day.
 
-    Nothing new is accepted so: each change, constants and positions included, was looked at before. Reason
-    and issue stay where none is given. Changes that are settled until that day already are left out.
+    It accepts nothing new: each change, including constants and positions, was reviewed before. Reason and
+    issue are kept if not given. Changes that are settled until that day already are left out.
     """
     changes = {case.id: case.edit for case in run.cases}
     settled = {

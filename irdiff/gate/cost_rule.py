@@ -1,4 +1,4 @@
-"""Time: a changed case may take no longer, and may have to have been timed."""
+"""Rules on time: a changed case may not take longer, and may have to be timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage: which targets were compared over enough cases, and which changed code no launch ran."""
+"""Rules on coverage: targets with enough compared cases, and changed code that no launch ran."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_whole(run: Run) -> bool:
 
 
 def not_launched(run: Run) -> Iterator[tuple[str, Objection]]:
-    """By the path of a file."""
+    """Yields the path of each file."""
     for file in run.reach.files if run.reach else ():
         if file.not_run:
             words = f"new or changed, and ran in no launch: {', '.join(file.not_run)}"
@@ -32,10 +32,8 @@ def not_launched(run: Run) -> Iterator[tuple[str, Objection]]:
 
 
 def _least(rule: CoverageRule, cases: Sequence[Case], run: Run) -> int:
-    """At least one case of a small corpus, where the share says the rest.
-
-    A corpus is small where all of it was looked at and no workload failed that may hide launches. New
-    launches have nothing to be compared with.
+    """One case suffices for a small corpus, where the share decides. A corpus is small if all of it was
+    compared and no failed workload may hide launches. New launches have nothing to be compared with.
     """
     hiding = any(case.verdict is Verdict.FAILING and not any(case.launches) for case in cases)
     old = sum(case.verdict is not Verdict.ADDED for case in cases)
@@ -46,7 +44,7 @@ def _least(rule: CoverageRule, cases: Sequence[Case], run: Run) -> int:
 def not_compared_enough(
     rule: CoverageRule, present: Mapping[str, Sequence[Case]], run: Run
 ) -> Iterator[tuple[str, Objection]]:
-    """By target; `present` are the selected cases of each."""
+    """Yields targets; `present` are the selected cases of each."""
     names = dict.fromkeys([*rule.required_targets, *(target.name for target in run.targets)])
     for target in names:
         cases = present.get(target, [])

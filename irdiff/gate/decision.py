@@ -1,4 +1,4 @@
-"""What a release manager decides on first: slower, faster, meaning, outputs, what was not run."""
+"""The first questions of a release manager: slower, faster, meaning, outputs, what was not run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EQUAL = {
 
 
 def of(run: Run, timing: TimingResults | None) -> Iterator[tuple[str, str]]:
-    """In the order in which they decide."""
+    """Answers in the order in which they matter."""
     timed = timing.cases if timing else ()
     yield "does not compile", _broken(run)
     yield "slower", _moved(timed, Speed.SLOWER)

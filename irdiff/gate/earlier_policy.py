@@ -1,4 +1,4 @@
-"""Spellings of earlier policies, with the ones that replace them."""
+"""Recognizes spellings of earlier policies, and names their replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Facts of the code: figures of its binary, counted figures, whether it fits, and how it was compiled."""
+"""Rules on facts of the code: figures of its binary, counted figures, whether it fits, and how it was
+compiled.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from irdiff.words import counted
 
 
 def objection(rule: FactRule, case: Case, run: Run) -> Objection | None:
-    """Of one case: anything but its compile time."""
+    """Covers one case, except for compile time."""
     names = tuple(name for name in rule.facts if name not in MORE_FACTS)
     objections = [_nondeterministic(case, run)] if DETERMINISTIC in rule.facts else []
     if case.verdict in (Verdict.ADDED, Verdict.CHANGED) and FITS in rule.facts:
@@ -59,7 +61,7 @@ def _moved(rule: FactRule, names: Sequence[str], case: Case) -> Objection | None
 
 
 def _uncounted(names: Sequence[str], case: Case) -> Objection | None:
-    """A counted figure that the case does not have is not known, whatever other figures the rule names."""
+    """A counted figure that the case lacks is unknown, whatever other figures the rule names."""
     for name in names:
         named = [each for each in statistics.STATISTICS if name in (each.name, *each.facts)]
         is_counted = bool(named) and all(each.resource is Resource.WORK for each in named)
@@ -70,7 +72,7 @@ def _uncounted(names: Sequence[str], case: Case) -> Objection | None:
 
 
 def _alone(rule: FactRule, names: Sequence[str], case: Case, run: Run) -> Objection | None:
-    """A new case may have nothing that no kernel should have, nor more than its target has."""
+    """A new case may not exceed what a kernel should have, or what its target has."""
     target = next(target for target in run.targets if target.name == case.target)
     denied = []
     for statistic in _statistics(names):
@@ -104,7 +106,7 @@ def _nondeterministic(case: Case, run: Run) -> Objection | None:
 
 
 def compile_time(rule: FactRule, cases: Sequence[Case]) -> Objection | None:
-    """Of the cases of one target."""
+    """Covers the cases of one target."""
     compiled = [case for case in cases if case.compile_s.base and case.compile_s.head]
     before = sum(_shared_s(case.compile_s.base, case.compile_s.head) for case in compiled)
     after = sum(_shared_s(case.compile_s.head, case.compile_s.base) for case in compiled)
@@ -117,5 +119,5 @@ def compile_time(rule: FactRule, cases: Sequence[Case]) -> Objection | None:
 
 
 def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """The seconds in the stages that both sides ran: where one stopped early, the rest says nothing."""
+    """Seconds in the stages that both sides ran: if one side stopped early, the rest means nothing."""
     return sum(seconds for stage, seconds in times.items() if stage in other)

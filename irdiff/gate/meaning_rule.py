@@ -1,4 +1,4 @@
-"""Results: the meaning that was read from the code, and the outputs that a GPU wrote."""
+"""Rules on results: the meaning read from the code, and the outputs that a GPU wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irdiff.model import Case, Meaning
 WRONG_OUTPUTS = "wrong outputs"
 _REASONS = 3
 _MAY_BE_UNSEEN = frozenset({Meaning.HAZARD, Meaning.ROUNDING})
-"""A case that is not shown to compute the same may have one. What is intended is known from the edit."""
+"""A case that is `not shown` may have one of these. What is intended is known from the edit."""
 _NOT_SHOWN = "irdiff could not decide whether it computes the same (`irdiff explain` says why)"
 
 
@@ -45,7 +45,7 @@ def _from_code(
 
 
 def _bitwise_equal_on(timings: Sequence[TimedCase]) -> tuple[str, ...]:
-    """The GPUs that ran both sides, if each of them saw the same bytes."""
+    """Returns the GPUs that ran both sides, if each of them wrote the same bytes."""
     if not all(timed.bitwise_equal for timed in timings):
         return ()
     return tuple(sorted({timed.device for timed in timings}))

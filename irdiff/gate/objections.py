@@ -1,4 +1,4 @@
-"""An objection: one reason why a rule does not hold for a case, a target or a file."""
+"""An objection is one reason why a rule does not hold for a case, a target or a file."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from enum import StrEnum
 class Certainty(StrEnum):
     VIOLATED = "violated"
     UNKNOWN = "unknown"
-    """It cannot be decided from the run: data is missing."""
+    """The run lacks the data to decide it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objection:
     certainty: Certainty
     detail: str
-    """The figures that decided it."""
+    """The deciding figures."""
     needs_gpu: bool
-    """A GPU has not run the case; one command cures all that have it."""
+    """No GPU has run the case. One command cures all cases that have it."""
     equal_outputs_on: tuple[str, ...]
     """GPUs whose bitwise equal outputs settle it."""
 
@@ -35,6 +35,6 @@ def unknown(detail: str, *, needs_gpu: bool = False) -> Objection:
 
 
 def worst(objections: Iterable[Objection | None]) -> Objection | None:
-    """The first that is violated, else the first that is unknown."""
+    """Returns the first violation, else the first unknown."""
     raised = [objection for objection in objections if objection]
     return min(raised, key=lambda each: each.certainty is Certainty.UNKNOWN, default=None)

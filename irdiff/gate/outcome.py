@@ -1,4 +1,4 @@
-"""The gate's answer, with the words of every output. Plain text: whoever prints it escapes it."""
+"""The gate's answer, with the words of every output. It is plain text: the caller escapes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from irdiff.words import counted
 
 _MAX_GROUPS = 5
 _WORDS = {Certainty.VIOLATED: "violated by", Certainty.UNKNOWN: "unknown for", "settled": "settled for"}
-"""What follows is the number of cases, targets or files."""
+"""The number of cases, targets or files follows."""
 
 
 class SubjectKind(StrEnum):
@@ -39,19 +39,19 @@ class EqualOutputs:
 class GateFinding:
     subject: SubjectKind
     name: str
-    """The case id, the target or the file; empty for the run as a whole."""
+    """The case id, the target or the file; empty for the whole run."""
     certainty: Certainty
     action: Action
     detail: str
-    """The figures that decided it."""
+    """The deciding figures."""
     needs_gpu: bool
-    """As of `Objection`."""
+    """As in `Objection`."""
     groups: tuple[str, ...]
-    """Ids of the change groups behind it; empty where there are none to accept."""
+    """Ids of the change groups behind it; empty if none can be accepted."""
     changes: Mapping[str, str | None]
-    """Digests of the changes, by case, that must be accepted to settle it; empty where none can be."""
+    """By case, digests of the changes whose acceptance settles it; empty if none can be accepted."""
     not_accepted: str
-    """Why no acceptance settles it, in one sentence; empty where nothing like it was ever accepted."""
+    """Why no acceptance settles it, in one sentence; empty if nothing similar was accepted."""
     settled_by: EqualOutputs | tuple[Accepted, ...] | None
 
     @property
@@ -60,7 +60,7 @@ class GateFinding:
 
     @property
     def lacks_data(self) -> bool:
-        """Many cases may have the same words: one command or option gives what all of them lack."""
+        """Many cases may share its words: one command or option provides the data for all of them."""
         is_unknown = self.certainty is Certainty.UNKNOWN and self.settled_by is None
         return self.needs_gpu or (is_unknown and self.subject is SubjectKind.CASE)
 
@@ -81,7 +81,7 @@ class GateFinding:
 
     @property
     def whole_detail(self) -> str:
-        """The figures that decided it, and why an acceptance does not settle it."""
+        """Includes why an acceptance does not settle it."""
         return f"{self.detail}; {self.not_accepted}" if self.not_accepted else self.detail
 
 
@@ -89,7 +89,7 @@ class GateFinding:
 class RuleOutcome:
     rule: Rule
     examined: int
-    """Cases that the rule selected."""
+    """How many cases the rule selected."""
     findings: tuple[GateFinding, ...]
 
     @property
@@ -124,13 +124,13 @@ class RuleOutcome:
 
     @property
     def blocking(self) -> str:
-        """`slower (2 violated, 1 unknown)`: the findings that block."""
+        """`slower (2 violated, 1 unknown)`."""
         counts = Counter(finding.certainty for finding in self.findings if finding.blocks)
         return f"{self.rule.id} ({', '.join(f'{counts[each]} {each}' for each in Certainty if counts[each])})"
 
     @property
     def ordered(self) -> list[GateFinding]:
-        """The findings that block first, and violated ones before unknown ones."""
+        """Findings that block come first, and violated ones before unknown ones."""
         unknown = Certainty.UNKNOWN
         return sorted(
             self.findings,
@@ -140,19 +140,19 @@ class RuleOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseCounts:
-    """How many cases rest on what."""
+    """Counts cases by their evidence."""
 
     machine_code: int
     as_text: int
-    """Compared in the text of their last stage: there is no binary."""
+    """Compared in the text of their last stage, because there is no binary."""
     equal_by_input: int
-    """Not compiled: both sides give one compiler the same input."""
+    """Not compiled, because both sides give one compiler the same input."""
     not_compared: int
     nondeterministic: int
-    """Cases, among all of these, whose side gave different code when it was compiled again."""
+    """Cases, among all of these, whose side gave different code when compiled again."""
     is_part: bool
     not_looked_at: tuple[str, ...]
-    """As `edit_coverage.not_looked_at` says it."""
+    """From `edit_coverage.not_looked_at`."""
 
     @property
     def compared(self) -> int:
@@ -184,7 +184,7 @@ def count_cases(run: Run) -> CaseCounts:
 
 
 def _evidence(case: Case) -> str:
-    """The field of `CaseCounts` that counts the case: what shows no evidence was not compared."""
+    """Returns the field of `CaseCounts` that counts the case. A case without evidence was not compared."""
     kinds = {finding.kind for finding in case.findings}
     if case.verdict not in COMPARED_VERDICTS or kinds & NOT_COMPARED:
         return "not_compared"
@@ -198,10 +198,10 @@ def _evidence(case: Case) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FindingLine:
-    """One finding, or several that differ in their name alone."""
+    """One finding, or several that differ only in their names."""
 
     name: str
-    """Of the first."""
+    """The name of the first."""
     more: int
     groups: str
     words: str
@@ -211,17 +211,18 @@ class FindingLine:
 class Outcome:
     passed: bool
     base: str
-    """The side in the words of every report."""
+    """The side in the words of reports."""
     head: str
     counts: CaseCounts
     timed_on: tuple[str, ...]
-    """The devices that timings came from. Empty where the run was not timed."""
+    """The devices of the timings; empty if the run was not timed."""
     rules: tuple[RuleOutcome, ...]
     group_names: Mapping[str, str]
-    """The short ids of the run's change groups by their ids, in the order of every report."""
+    """The short ids of the run's change groups by their ids, in the order of reports."""
     notes: tuple[str, ...]
     """Cases that were not compared, acceptances that ended or settle nothing, and timings of unknown
-    cases."""
+    cases.
+    """
 
     @property
     def headline(self) -> str:
@@ -244,18 +245,18 @@ class Outcome:
         return sorted(self.rules, key=lambda rule: rule.holds)
 
     def groups_of(self, finding: GateFinding) -> str:
-        """Short ids in the order of the report."""
+        """Short ids in the order of reports."""
         names = [name for group, name in self.group_names.items() if group in finding.groups]
         return " ".join([*names[:_MAX_GROUPS], *(["…"] if len(names) > _MAX_GROUPS else [])])
 
     def with_groups(self, finding: GateFinding, words: str) -> str:
-        """`words [g:b140]`: names the groups that a person can look at, and accept."""
+        """`words [g:b140]`."""
         named = self.groups_of(finding)
         return f"{words} [{named}]" if named else words
 
     def lines(self, rule: RuleOutcome) -> list[FindingLine]:
-        """The findings of a rule in order. Those with the same groups and words share a line, and so do all
-        cases of a target of which the same is not known.
+        """Findings with the same groups and words share a line. All cases of a target that lack the same data
+        share one too.
         """
         alike: dict[tuple[str, str, str], list[GateFinding]] = {}
         for finding in rule.ordered:

@@ -1,6 +1,5 @@
-"""The gate's answer, as each reader wants it: text, JSON, Markdown, JUnit XML, and the document of a release.
-
-Each says pass or fail first, then each rule with what decided it.
+"""Prints the gate's answer as text, JSON, Markdown, JUnit XML, and as the document of a release. Each begins
+with pass or fail, followed by each rule and its deciding findings.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ _MOST_NAMED = 5
 """Change groups in one command; more are accepted with `--accept review`."""
 _MARKDOWN_LIMIT = 60_000
 MAX_CASES = 2_000
-"""The most test cases of one suite. One more test case counts the rest, and says so."""
+"""The most test cases of one suite. One more counts the rest."""
 _MOST_CHARACTERS = 20_000
-"""Of the report of one run in the document of a release."""
+"""For the report of one run in the document of a release."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Again:
-    """The words of the command that asks the gate again."""
+    """The parts of the command that runs the gate again."""
 
     call: str
     policy: str
-    """Empty: that of the current folder."""
+    """If empty, that of the current folder."""
     until: datetime.date | None
 
 
@@ -87,7 +86,7 @@ def _cure(rule: RuleOutcome, again: Again) -> str:
 
 
 def _next_step(outcome: Outcome, again: Again) -> str:
-    """The command that accepts what only waits for a person: it lacks an owner and a reason."""
+    """Returns the command that accepts what waits for a person, without owner and reason."""
     names = outcome.waiting
     groups = counted(len(names), "change group")
     if len(names) <= _MOST_NAMED:
@@ -114,13 +113,13 @@ def as_json(outcome: Outcome) -> str:
         "head": outcome.head,
         "cases": dataclasses.asdict(outcome.counts),
         "timed_on": outcome.timed_on,
-        "rules": [_rule_rows(rule) for rule in outcome.rules],
+        "rules": [_rule_fields(rule) for rule in outcome.rules],
         "notes": outcome.notes,
     }
     return json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=True, default=str) + "\n"
 
 
-def _rule_rows(outcome: RuleOutcome) -> dict[str, Any]:
+def _rule_fields(outcome: RuleOutcome) -> dict[str, Any]:
     return {
         "id": outcome.rule.id,
         "kind": outcome.rule.kind,
@@ -128,11 +127,11 @@ def _rule_rows(outcome: RuleOutcome) -> dict[str, Any]:
         "reason": outcome.rule.reason,
         "result": outcome.word,
         "examined": outcome.examined,
-        "findings": [_finding_rows(finding) for finding in outcome.findings],
+        "findings": [_finding_fields(finding) for finding in outcome.findings],
     }
 
 
-def _finding_rows(finding: GateFinding) -> dict[str, Any]:
+def _finding_fields(finding: GateFinding) -> dict[str, Any]:
     settled: dict[str, Any] | None
     match finding.settled_by:
         case None:
@@ -145,7 +144,7 @@ def _finding_rows(finding: GateFinding) -> dict[str, Any]:
 
 
 def markdown(outcome: Outcome, limit: int = _MARKDOWN_LIMIT) -> str:
-    """For a job summary or a release document, in at most `limit` characters: fewer findings if need be."""
+    """Shows fewer findings if necessary to stay within `limit` characters."""
     template = templates.markdown().get_template("gate.md.j2")
     for shown in (_SHOWN, 5, 1, 0):
         content = template.render(outcome=outcome, shown=shown)
@@ -155,11 +154,11 @@ def markdown(outcome: Outcome, limit: int = _MARKDOWN_LIMIT) -> str:
 
 
 def junit(outcome: Outcome) -> str:
-    """One suite a rule, one test case a finding, as CI systems show them.
+    """Writes one suite for each rule, one test case for each finding, as CI systems show them.
 
-    A rule that does not hold is a failure, one that could not be decided is an error, and a finding that is
-    settled is skipped. The format has no standard; names of elements and attributes follow the
-    schema of Jenkins' xUnit plugin (junit-10.xsd), which GitLab, Azure and GitHub's reporters read.
+    A rule that does not hold is a failure, an undecided rule is an error, and a settled finding is skipped.
+    The format has no standard; names follow the schema of Jenkins' xUnit plugin (junit-10.xsd), which GitLab,
+    Azure and GitHub's reporters read.
     """
     root = ET.Element("testsuites", name=f"irdiff gate: {'pass' if outcome.passed else 'fail'}")
     suites = [_compared(outcome), *(_suite(outcome, rule) for rule in outcome.rules)]
@@ -221,7 +220,7 @@ class ReleaseRun:
     folder: Path
     timing: TimingResults | None
     outcome: Outcome | None
-    """None where no policy was given."""
+    """None without a policy."""
 
     @property
     def sides(self) -> str:
@@ -255,7 +254,6 @@ class ReleaseRun:
 
     @property
     def targets(self) -> dict[str, dict[str, int]]:
-        """Counts of cases by target."""
         timed_cases = (
             {timing.case for timing in self.timing.cases if timing.measurement} if self.timing else set()
         )
@@ -283,7 +281,7 @@ def render(parts: Sequence[ReleaseRun]) -> str:
 
 
 def verdict(parts: Sequence[ReleaseRun]) -> str:
-    """Never a pass for what was not asked."""
+    """Never a pass without a policy."""
     outcomes = [part.outcome for part in parts if part.outcome]
     if not outcomes:
         return "no policy was given: nothing here is a pass"

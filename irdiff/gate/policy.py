@@ -1,6 +1,5 @@
-"""The rules that a release must hold, from a TOML file.
-
-A misspelt key or an unknown kind is an error, so that no rule is ever skipped by accident.
+"""Reads the rules of a release from a TOML file. A misspelt key or an unknown kind is an error, so that no
+rule is skipped by accident.
 """
 
 from __future__ import annotations
@@ -32,15 +31,16 @@ class Action(StrEnum):
     REVIEW = "review"
     """The gate fails until a person accepts the change groups behind it."""
     WARN = "warn"
-    """The gate says so, and passes."""
+    """The gate prints it, and passes."""
 
 
 class Requires(StrEnum):
     COMPARED = "compared"
-    """Each required target was compared over enough cases, and not too many could not be compared."""
+    """Each required target was compared over enough cases, and few enough could not be compared."""
     LAUNCHED = "launched"
     """In a repository of kernels each new kernel, and each changed function of a file that launches read or
-    that holds kernels, ran in a launch; unknown of C++ and CUDA where launches read no file that changed."""
+    that holds kernels, ran in a launch. Unknown for C++ and CUDA if launches read no changed file.
+    """
     TIMED = "timed"
     """Every changed case was timed, and none faulted."""
 
@@ -58,19 +58,20 @@ class _Rule(_Table):
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
     action: Action
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
-    """Why a release manager wants it: printed with each finding."""
+    """Printed with each finding."""
     tiers: Patterns = ()
     targets: Patterns = ()
     cases: Patterns = ()
-    """As `--case` takes them; none means all."""
+    """As for `--case`; none means all."""
     if_unknown: Action | None = None
-    """The consequence if the rule cannot be decided; None: the same as if it does not hold."""
+    """The consequence if the rule cannot be decided; None: as if it does not hold."""
     may_be_empty: bool | Literal["whole"] = False
-    """Whether the rule holds where it selects no case of the run at all; `whole`: where nothing of the corpus
-    was left out by --case, --tier or --shard, so that there is no such case."""
+    """Whether the rule holds if it selects no case of the run; `whole`: only if --case, --tier or --shard
+    left nothing out.
+    """
 
     def selects(self, case: Case, patterns: Sequence[str]) -> bool:
-        """patterns: those of `cases`, literal where a case of the run is named so."""
+        """patterns: those of `cases`, literal if a case of the run has that name."""
         chosen = ((self.tiers, case.tier), (self.targets, case.target))
         return case_ids.selects(patterns, case.id) and all(
             not allowed or matches(allowed, name) for allowed, name in chosen
@@ -82,14 +83,16 @@ class _Rule(_Table):
 
 
 class VerdictRule(_Rule):
-    """No case has one of these verdicts, or on no target more cases than both bounds allow."""
+    """Holds if no case has one of these verdicts, or on each target the cases stay within one of the
+    bounds.
+    """
 
     kind: Literal["verdict"]
     verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1)]
     more_than_percent: Annotated[float, Field(ge=0, le=100)] = 0.0
     """Of the compared cases of a target."""
     more_than_cases: Annotated[int, Field(ge=0)] = 0
-    """This many are allowed, whatever their share: two of six cases are a third, but no large share."""
+    """So many are allowed, whatever their share: two of six cases are a third, but no large share."""
 
     @property
     def is_share(self) -> bool:
@@ -97,10 +100,10 @@ class VerdictRule(_Rule):
 
 
 class MeaningRule(_Rule):
-    """No changed case has such a meaning, and no GPU saw other outputs than the launch's tolerance allows.
+    """Holds if no changed case has such a meaning, and no GPU wrote outputs beyond the launch's tolerance.
 
-    Unknown for a case whose meaning was not read; of hazards and rounding for one that is not shown to
-    compute the same; of `wrong outputs` for one that no GPU ran.
+    Unknown for a case whose meaning was not read; for hazards and rounding if a case is not shown to compute
+    the same; for `wrong outputs` if no GPU ran the case.
     """
 
     kind: Literal["meaning"]
@@ -110,16 +113,15 @@ class MeaningRule(_Rule):
 
 
 class CostRule(_Rule):
-    """No changed case takes longer by more, at the lower end of the interval that was measured.
-
-    Of a case that was not timed the rule holds if `no change expected` is said, does not if head is `likely
-    slower`, and is unknown otherwise.
+    """Holds if no changed case takes longer by more than `percent`, at the lower end of the measured
+    interval. Without timings it holds for `no change expected`, does not for `likely slower`, and is unknown
+    otherwise.
     """
 
     kind: Literal["cost"]
     percent: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     measured_only: bool = False
-    """Every case that was not timed is unknown, whatever is expected of it."""
+    """Every case without timings is unknown, whatever is predicted."""
 
     @model_validator(mode="after")
     def _expectations_are_that_fine(self) -> CostRule:
@@ -131,18 +133,17 @@ class CostRule(_Rule):
 
 
 class FactRule(_Rule):
-    """In no changed case one of these figures rises; occupancy, blocks, `fits`, `deterministic` do not fall.
-
-    Unknown where no side has any of them.
+    """Holds if in no changed case one of these figures rises; occupancy, blocks, `fits` and `deterministic`
+    must not fall. Unknown if no side has any of them.
     """
 
     kind: Literal["fact"]
     facts: Annotated[tuple[Name, ...], Field(min_length=1)]
     """Names of statistics (`spills`, `occupancy`), of single facts of a binary, or of `MORE_FACTS`."""
     more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """By how much it may move, in its own unit."""
+    """The allowed move, in the fact's unit."""
     more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """The same in percent of base; a move beyond both is denied."""
+    """The same in percent of base; only a move beyond both is denied."""
 
     @model_validator(mode="after")
     def _compile_time_is_alone(self) -> FactRule:
@@ -152,7 +153,7 @@ class FactRule(_Rule):
 
 
 FITS = "fits"
-"""The target launches head's code: at least one block fits on a multiprocessor."""
+"""At least one block of head's code fits on a multiprocessor of the target."""
 DETERMINISTIC = "deterministic"
 """Head's compiler gave the same code when the case was compiled again."""
 COMPILE_S = "compile_s"
@@ -162,15 +163,16 @@ MORE_FACTS = (FITS, DETERMINISTIC, COMPILE_S)
 
 
 class CoverageRule(_Rule):
-    """Enough was looked at: see `Requires`. The fields below `requires` are for `compared` alone."""
+    """See `Requires`. The fields below `requires` are for `compared` alone."""
 
     kind: Literal["coverage"]
     requires: Requires = Requires.COMPARED
     required_targets: tuple[Name, ...] = ()
     min_compared: Annotated[int, Field(ge=1)] = 1
     or_whole: bool = False
-    """A corpus with fewer cases for the target is enough too, if nothing of it was left out and every
-    workload said what it launches."""
+    """A corpus with fewer cases for the target suffices too, if nothing of it was left out and every workload
+    could be captured.
+    """
     max_uncompared_percent: Annotated[float, Field(ge=0, le=100)] = 100.0
     """Failing and unsupported cases, and those whose code was not compared, of all cases of a target."""
 
@@ -207,7 +209,7 @@ def load(path: Path) -> Policy:
 
 
 def for_targets(policy: Policy, targets: Sequence[str]) -> Policy:
-    """The same rules for a repository that compares these targets: it need not have compared any other."""
+    """Adapts the rules to a repository that compares only these targets."""
     rules = (
         rule.model_copy(update={"required_targets": required(rule.required_targets, targets)})
         if isinstance(rule, CoverageRule) and rule.requires is Requires.COMPARED
@@ -218,12 +220,12 @@ def for_targets(policy: Policy, targets: Sequence[str]) -> Policy:
 
 
 def required(by_rule: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
-    """Those of a rule that the repository compares, or else all that it compares."""
+    """Returns those of a rule that the repository compares, or else all that it compares."""
     return tuple(target for target in by_rule if target in targets) or tuple(targets)
 
 
 def parse(tables: Mapping[str, object], where: str) -> Policy:
-    """Raises UsageError, for a file of an earlier irdiff with the new spelling of each rule."""
+    """Raises UsageError. For a file of an earlier irdiff it has the new spelling of each rule."""
     earlier_policy.refuse(tables, where)
     policy = toml_file.checked(_policy, tables, where, "a policy")
     ids = [rule.id for rule in policy.rule]

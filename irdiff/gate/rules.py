@@ -1,4 +1,4 @@
-"""Each kind of rule over one run: findings, before anything accepted settles them. Pure."""
+"""Applies each kind of rule to one run. The findings do not consider acceptances."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFind
 
 
 def _is_of_the_run(rule: Rule) -> bool:
-    """It asks for something of the run as a whole, whatever cases it selects."""
+    """The rule concerns the whole run, whatever cases it selects."""
     return isinstance(rule, CoverageRule) and rule.requires is not Requires.TIMED
 
 
 def _finding(
     rule: Rule, subject: SubjectKind, name: str, objection: Objection, behind: Sequence[Case]
 ) -> GateFinding:
-    """`behind` are the cases whose changes, all of them accepted, would settle it."""
+    """`behind`: the cases whose changes must all be accepted to settle it."""
     equal_on = objection.equal_outputs_on
     return GateFinding(
         subject=subject,

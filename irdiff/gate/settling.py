@@ -1,15 +1,14 @@
-"""Settling: which findings the acceptance file covers, in one run, on one day.
+"""Decides which findings the acceptance file settles, in one run, on one day.
 
 Each change behind a finding must have been accepted: the same case with the same digest of its change,
-between the same two toolchains, on a day up to the last one. Why none of it may differ:
-
+between the same two toolchains, on a day up to the last one. None of these may differ, because:
 - the digest pins constants, types, positions and machine code, so the code that runs is the reviewed code;
-- what it does not pin (the launcher, the assembler behind code that is the same on both sides) is part of
-  the toolchains, whose digests must therefore be those of the run in which it was looked at. A rebase makes
-  others; `--renew` then takes the same changes again in one command;
+- what it does not pin (the launcher, the assembler behind code that is the same on both sides) is part of the
+toolchains, whose digests must therefore be those of the reviewed run. A rebase changes them; `--renew` then
+accepts the same changes again in one command;
 - an acceptance without an end would be forgotten and stay for ever.
 
-A rule that denies is settled only by entries that name it.
+A rule with action `deny` is settled only by entries that name it.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class Settler:
                 return False
 
     def _is_file_of(self, entry: Accepted, path: str) -> bool:
-        """By its own name, or by a glob that is no file's own name."""
+        """Matches the file's own name, or a glob that is no file's own name."""
         globs = tuple(name for name in entry.files if name not in self._files)
         return path in entry.files or matches(globs, path)
 
@@ -102,7 +101,7 @@ class Settler:
         return replace(finding, not_accepted=reasons[0] if reasons else partly)
 
     def _answer(self, case: Case, fitting: Sequence[Accepted]) -> Accepted | str:
-        """The entry that accepts the change of a case, or why none does if something like it was."""
+        """Returns the entry that accepts the change of a case, or why no similar entry does."""
         entries = [entry for entry in fitting if case.id in entry.changes]
         same = [entry for entry in entries if entry.changes[case.id] == case.edit]
         here = [entry for entry in same if entry.is_of_toolchains(self._run)]

@@ -1,8 +1,8 @@
-"""Which tests launch something that changed, and which launch nothing that did.
+"""Decides which tests launch changed code, and which launch none.
 
-A test is *unchanged* where each side followed it to its end, whatever it launched was compared and has the
-same code and the same arguments on both sides, and nothing else that it depends on differs. A test of head
-that launches anything that changed is *changed*. All others are *not known*, with the first reason.
+A test is *unchanged* if each side followed it to its end, all of its launches were compared and have the same
+code and arguments on both sides, and nothing else that it depends on differs. A test of head that launches
+anything that changed is *changed*. All others are *not known*, with the first reason.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _ComparedTest:
     cases: Mapping[str, Case | None]
     """By launch id; None for a launch that was not compared."""
     reads: tuple[tuple[str, StageStatus], ...]
-    """Each text of compiled code that it looks at: the stage, and how that text compares."""
+    """Each text of compiled code that the test reads: the stage, and how that text compares."""
 
     @property
     def changed_cases(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class _ComparedTest:
 def _reads(
     base: RecordedTest | None, head: RecordedTest | None, cases: Mapping[Pair, Case | None]
 ) -> Iterator[tuple[str, StageStatus]]:
-    """A text that a test was not given is compared as the stage of its case is."""
+    """A text that a test did not get is compared like the stage of its case."""
     if base is None or head is None:
         return
     if [stage for _, stage, _ in base.reads] != [stage for _, stage, _ in head.reads]:
@@ -86,7 +86,6 @@ def _reads(
 
 
 def _changed(test: _ComparedTest) -> str | None:
-    """Why a test is changed."""
     base, head = test.sides
     if test.changed_cases:
         return f"launches code that changed: {test.changed_cases[0]}"
@@ -126,7 +125,7 @@ def _voids(run: Run, test_cases: TestCases, compared: _ComparedTest) -> Iterator
 
 
 def _differing(test_cases: TestCases, tests: Sides[RecordedTest | None]) -> str | None:
-    """A file that a test read and that is another on both sides; its own, if that is one."""
+    """Returns a file that a test read and that differs between the sides; the test's own, if it is one."""
     base, head = test_cases.recordings
     names = {name for test in tests if test for name in test.read}
     differing = sorted(name for name in names if base.files.get(name) != head.files.get(name))

@@ -1,4 +1,4 @@
-"""What the gate needs to know of a measurement, and how it is taken from `timing.json`."""
+"""Reads from `timing.json` what the gate needs of a measurement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irdiff.timing.results import (
 _SAME = frozenset({OutputStatus.EQUAL, OutputStatus.CLOSE})
 _NOT_COMPARED = frozenset({OutputStatus.NOT_LAUNCHED, OutputStatus.NOT_CHECKED})
 _ENOUGH = frozenset({None, Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD})
-"""Reasons that keep a case from a verdict although its interval can be trusted."""
+"""Reasons against a verdict that do not make the interval unreliable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,23 +27,23 @@ class TimedCase:
     case: str
     device: str
     slower_percent: float | None
-    """Head against base: positive where head takes longer. None where it could not be measured."""
+    """Head against base, positive if head takes longer; None if it could not be measured."""
     low_percent: float | None
-    """Lower end of its confidence interval."""
+    """Bounds of its confidence interval."""
     high_percent: float | None
     noise_percent: float
-    """How far off an identical binary could be. Anything less is no slowdown."""
+    """How far off an identical binary could be. A smaller value is no slowdown."""
     speed: Speed | None
-    """None where it could not be measured."""
+    """None if it could not be measured."""
     enough: bool
-    """Whether enough was measured to rely on the interval: all processes, in one hump, with a control that
-    agrees. It may still be too wide for a verdict."""
+    """Whether the interval is reliable: all processes, in one hump, with a control that agrees. It may still
+    be too wide for a verdict.
+    """
     faulted: bool
     """A side ended abnormally, in the check or while it was timed: there is no other result then."""
     same_result: bool | None
-    """Whether outputs agree within the launch's tolerance; None where that could not be decided."""
+    """Whether outputs agree within the launch's tolerance; None if undecided."""
     bitwise_equal: bool
-    """Both sides wrote the same bytes."""
     note: str
 
     @property
@@ -90,7 +90,7 @@ def _timed(timing: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
 
 
 def _note(timing: CaseTiming, unfit: str) -> str:
-    """A fault before anything else."""
+    """A fault comes before anything else."""
     if timing.outputs.status in FAULTS:
         side = f" at {timing.outputs.side}" if timing.outputs.side else ""
         return f"{timing.outputs.status}{side}: {timing.outputs.message}"
@@ -98,7 +98,7 @@ def _note(timing: CaseTiming, unfit: str) -> str:
 
 
 def _unfit(timing: CaseTiming, gpu: GpuRecord | None) -> str:
-    """Empty where the measurement can be relied on. No comparison holds for a NaN."""
+    """Empty if the measurement is reliable. No comparison holds for a NaN."""
     if gpu is None:
         return "nothing is recorded of this GPU"
     if not gpu.trustworthy:

@@ -1,1 +1,1 @@
-"""GitHub: the sticky comment, checks and statuses. Trusted code that is given a hostile run to show."""
+"""GitHub: the comment, checks and statuses. This is trusted code that shows a run which may be hostile."""

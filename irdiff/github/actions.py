@@ -1,4 +1,4 @@
-"""GitHub Actions through its API: runs of workflows, what they kept, their caches, who may write."""
+"""GitHub Actions through its API: runs of workflows, their artifacts and caches, and who may write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
 @dataclass(frozen=True, kw_only=True)
 class WorkflowRun:
     number: int
-    """The id that addresses name it by."""
+    """The id in addresses."""
     is_done: bool
     url: str
 
@@ -38,7 +38,7 @@ class ActionsCache:
 
 
 def newest_run(client: Client, workflow: str, commit: str) -> WorkflowRun | None:
-    """For a commit of a pull request, leaving out runs that did nothing."""
+    """For a commit of a pull request, without skipped runs."""
     runs = _runs(client, workflow, head_sha=commit, event="pull_request")
     real = [run for run in runs if run.get("conclusion") != "skipped"]
     newest = max(real, key=lambda run: int(run["run_number"]), default=None)
@@ -63,9 +63,8 @@ def rerun(client: Client, run: WorkflowRun) -> None:
 
 
 def fetch_artifact(client: Client, run_id: int, name: str, place: Path) -> bool:
-    """Downloads the newest artifact of that name as a zip file; False where there is none.
-
-    Raises GithubError, also for one that is larger than any run.
+    """Downloads the newest artifact of that name as a zip file; returns False if there is none. Raises
+    GithubError, also if it is larger than any run.
     """
     parameters = {"name": name, "per_page": _PAGE}
     path = f"/actions/runs/{run_id}/artifacts"
@@ -85,9 +84,8 @@ def fetch_artifact(client: Client, run_id: int, name: str, place: Path) -> bool:
 
 
 def fetch_from_newest(client: Client, workflow: str, branch: str, name: str, place: Path) -> int | None:
-    """Returns the run that it is of, or None.
-
-    Runs that a pull request started do not count: those keep what they like, under any name.
+    """Returns the id of the run, or None. Runs that a pull request started do not count: they may keep
+    anything under any name.
     """
     runs = _runs(client, workflow, branch=branch)
     numbers = [int(run["id"]) for run in runs if run.get("event") in ("schedule", "workflow_dispatch")]
@@ -96,7 +94,7 @@ def fetch_from_newest(client: Client, workflow: str, branch: str, name: str, pla
 
 
 def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
-    """Failed jobs with their failed step, as GitHub names them."""
+    """Returns failed jobs with their failed step, as GitHub names them."""
     path = f"/actions/runs/{run_id}/jobs"
     jobs = client.rest("GET", path, to="list the jobs of the run", parameters={"per_page": _PAGE})["jobs"]
     failed = []
@@ -108,7 +106,7 @@ def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
 
 
 def may_write(client: Client, login: str) -> bool:
-    """By the right to push; the role that a comment states is not used."""
+    """Checks the right to push, and not the role that a comment states."""
     if not _LOGIN.fullmatch(login):
         raise UsageError(f"{login[:100]!a} is not the name of an account")
     answer = client.rest("GET", f"/collaborators/{login}/permission", to=f"ask what {login} may do")
@@ -116,7 +114,7 @@ def may_write(client: Client, login: str) -> bool:
 
 
 def pull_request(client: Client, number: int) -> tuple[str, bool]:
-    """The newest commit, and whether it is open."""
+    """Returns the newest commit, and whether the pull request is open."""
     answer = client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")
     return str(answer["head"]["sha"]), answer["state"] == "open"
 
@@ -141,7 +139,7 @@ def caches(client: Client, prefix: str) -> Iterator[ActionsCache]:
 
 
 def to_remove(present: list[ActionsCache], closed: set[int], max_bytes: int) -> list[ActionsCache]:
-    """Caches of closed pull requests, then those that were unused longest until the rest fits. Pure."""
+    """Returns caches of closed pull requests, then those unused longest until the rest fits."""
     gone = [cache for cache in present if (number := pull_request_of(cache)) is not None and number in closed]
     kept = sorted(
         (cache for cache in present if cache not in gone),

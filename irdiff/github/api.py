@@ -1,7 +1,8 @@
-"""Requests to GitHub through PyGithub: with patience where it asks for it, and else one clear error.
+"""Sends requests to GitHub through PyGithub. It waits when GitHub asks for it, and otherwise raises one clear
+error.
 
 Waiting follows "Best practices for using the REST API" (docs.github.com): `retry-after` first, then
-`x-ratelimit-reset` where nothing remains, then a minute, growing. The token is in no message and no log.
+`x-ratelimit-reset` if nothing remains, then a minute, growing. The token is in no message and no log.
 """
 
 from __future__ import annotations
@@ -47,11 +48,10 @@ class NotSentError(GithubUnreachableError):
 
 
 class TooLongError(GithubError):
-    """A text is longer than GitHub takes."""
+    """A text is longer than GitHub accepts."""
 
 
-class ForbiddenError(GithubError):
-    """The token lacks a permission."""
+class ForbiddenError(GithubError): ...
 
 
 class Client:
@@ -93,9 +93,8 @@ class Client:
         parameters: Mapping[str, Any] | None = None,
         repeatable: bool = True,
     ) -> Any:
-        """The answer to a request below `/repos/OWNER/NAME`. `to` says what for, in an error.
-
-        One that is not `repeatable` is sent once; without a clear answer it raises NotSentError.
+        """Sends a request below `/repos/OWNER/NAME`. `to` says what for, in an error. If not `repeatable`, it
+        is sent once, and raises NotSentError without a clear answer.
         """
         url = f"/repos/{self.repository}{path}"
 
@@ -109,13 +108,13 @@ class Client:
     def listed(
         self, path: str, parameters: Mapping[str, Any], *, to: str, within: str | None = None
     ) -> Iterator[Any]:
-        """All pages; `within` names the list in an answer that is none."""
+        """Yields all pages; `within` names the list in an answer that is an object."""
         for page in range(1, _MAX_PAGES + 1):
             query = {**parameters, "per_page": _PAGE, "page": page}
             answer = self.rest("GET", path, to=to, parameters=query)
-            rows = answer[within] if within else answer
-            yield from rows
-            if len(rows) < _PAGE:
+            entries = answer[within] if within else answer
+            yield from entries
+            if len(entries) < _PAGE:
                 return
 
     def graphql(self, query: str, variables: Mapping[str, Any], *, to: str) -> Any:
@@ -125,9 +124,8 @@ class Client:
         return self._patiently(send, to, True)
 
     def download(self, path: str, place: Path, *, limit_bytes: int, to: str) -> None:
-        """What GitHub has at an address that leads elsewhere, as an artifact's does.
-
-        The token goes to GitHub alone, not to where it leads. Raises GithubError for more than `limit_bytes`.
+        """Downloads from an address that redirects, such as an artifact's. The token goes to GitHub alone,
+        not to the other host. Raises GithubError for more than `limit_bytes`.
         """
         address = f"{self._api_url}/repos/{self.repository}{path}"
 
@@ -174,7 +172,7 @@ class Client:
         )
 
     def _delay(self, error: GithubException, attempt: int) -> float | None:
-        """Seconds; None where another try never helps."""
+        """Returns seconds; None if another try never helps."""
         grown: float = 2.0**attempt
         if error.status >= 500:
             return _SERVER_ERROR_S * grown
@@ -222,7 +220,7 @@ class Client:
 
 
 def of_environment(repository: str | None = None, api_url: str | None = None) -> Client:
-    """With the token of the environment; the repository is by default that of the job. Raises UsageError."""
+    """Uses the token of the environment, and by default the job's repository. Raises UsageError."""
     config = configuration.load()
     repository = repository or config.github_repository
     if not config.github_token or not repository:
@@ -232,8 +230,8 @@ def of_environment(repository: str | None = None, api_url: str | None = None) ->
 
 
 def _errors(error: GithubException) -> list[dict[str, Any]]:
-    rows = error.data.get("errors") if isinstance(error.data, dict) else None
-    return [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
+    errors = error.data.get("errors") if isinstance(error.data, dict) else None
+    return [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
 
 
 def _graphql_types(error: GithubException) -> set[str]:
@@ -254,7 +252,7 @@ def _fetch(location: str, place: Path, limit_bytes: int, to: str) -> None:
 
 
 def _checked_host(api_url: str, *, queried: bool = False) -> str:
-    """Only TLS, or this very machine. An API's address has no query."""
+    """Accepts only TLS, or this very machine. An API's address has no query."""
     parts = urlsplit(api_url)
     if not parts.hostname or parts.username or parts.fragment or (parts.query and not queried):
         raise UsageError(f"{clean(api_url, limit=100)} is not the address of a GitHub API")

@@ -1,4 +1,6 @@
-"""The verdict at a commit: a check run with annotations, or a commit status where checks are not allowed."""
+"""Publishes the verdict at a commit: a check run with annotations, or a commit status if checks are not
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ ANNOTATIONS_PER_REQUEST = 50
 MAX_ANNOTATIONS = 200
 _MAX_SUMMARY = 60_000
 _MAX_DESCRIPTION = 140
-"""The most characters of a commit status. GitHub refuses more."""
+"""GitHub refuses a longer commit status."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Annotation:
-    """With the names of the checks API."""
+    """Fields are named as in the checks API."""
 
     path: str
     annotation_level: str
@@ -35,16 +37,15 @@ class Annotation:
 
 
 def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
-    """One for each broken case, then one for each change group at its representative's source.
-
-    root: the corpus's folder in the repository; other files are left out.
+    """One for each broken case, then one for each change group at its representative's source. root: the
+    corpus's folder in the repository; other files are left out.
     """
     root = "" if run.head.revision else root
     return tuple([*_of_broken(run, root), *_of_groups(run, root)][:MAX_ANNOTATIONS])
 
 
 def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
-    """One error of one file once, however many cases have it."""
+    """An error of a file is annotated once, however many cases have it."""
     for shared in error_clusters.errors(case for case in run.cases if case.verdict is Verdict.BROKEN):
         of_path: dict[tuple[str, int], list[Case]] = {}
         for case in shared.cases:
@@ -57,7 +58,7 @@ def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
 
 
 def _place_of_failure(case: Case) -> tuple[str | None, int] | None:
-    """Where a program of the repository failed; None of any other case."""
+    """The place where a program of the repository failed; None for any other case."""
     failure = failed_program(case)
     if failure is None:
         return None
@@ -87,7 +88,7 @@ def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
 
 
 def _place(run: Run, case: Case, root: str) -> tuple[str | None, int]:
-    """None where the run names no file below `root`."""
+    """None if the run names no file below `root`."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
     if launch is None:
         return None, 1
@@ -114,7 +115,7 @@ class CheckRun:
 
 
 def publish(client: Client, check: CheckRun) -> str:
-    """Falls back to a commit status; says which. Raises GithubError."""
+    """Falls back to a commit status. Returns which it published. Raises GithubError."""
     try:
         _publish_check(client, check)
     except ForbiddenError:

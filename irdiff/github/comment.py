@@ -1,12 +1,11 @@
 """The one comment of irdiff on a pull request: created, updated in place, older ones minimized.
 
 The comment carries a hidden marker. Only comments by the token's own account count: anybody can write a
-marker into a comment of theirs, and nobody else's comment is ever touched.
+marker into a comment, and nobody else's comment is ever touched.
 
-What a push changed, for the comment: the groups of this run against those that the comment had before.
-The comment keeps in a hidden line which groups it showed for which commit, and for the commit before: so a
-job that runs twice for one commit says the same twice. Only comments by the token's own account are read, and
-of the line only what has its exact form.
+The comment says what a push changed: this run's groups against those that it had before. A hidden line keeps
+the groups for the last commit, and for the commit before, so a job that runs twice for one commit says the
+same twice. Only comments by the token's own account are read, and of that line only what has its exact form.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from irdiff.model import Run
 from irdiff.report import run_changes
 
 MAX_BODY = 65_536
-"""The most characters of a comment that GitHub takes."""
+"""The most characters of a comment that GitHub accepts."""
 _LIMITS = (8_000, 4_000, 2_000)
-"""Limits of the report, tried in turn where GitHub finds the comment too long all the same."""
+"""Limits of the report, tried in turn if GitHub finds the comment too long."""
 _KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 _ATTEMPTS = 3
 _MAX_PAGES = 50
@@ -69,7 +68,7 @@ class Posted:
 
 
 _Comment = Mapping[str, Any]
-"""As `_FIND` asks for it."""
+"""With the fields of `_FIND`."""
 
 
 def marker(key: str) -> str:
@@ -93,11 +92,10 @@ def post(
     commit: str | None = None,
     pushed: Pushed | None = None,
 ) -> Posted:
-    """Brings the comment up to date.
+    """Updates the comment.
 
-    render: gives the report in at most so many characters. pushed: the comment says what is new since its
-    former commit. commit: nothing is written where the pull request's head is another one.
-    Raises GithubError.
+    render: returns the report in at most so many characters. pushed: the comment says what is new since its
+    former commit. commit: nothing is written if the pull request's head is another one. Raises GithubError.
     """
     for limit in _LIMITS:
         text = body(key, render(limit), footer)
@@ -153,7 +151,7 @@ def _url(answer: Any) -> str | None:
 
 
 def _find(client: Client, number: int, mark: str) -> tuple[_Comment, list[_Comment]]:
-    """The pull request, and the comments of this account that carry the marker, the oldest first."""
+    """Returns the pull request, and this account's comments with the marker, the oldest first."""
     ours: list[_Comment] = []
     after: str | None = None
     pull: Any = None
@@ -180,7 +178,6 @@ def _find(client: Client, number: int, mark: str) -> tuple[_Comment, list[_Comme
 
 
 def find_own(client: Client, number: int, key: str) -> str | None:
-    """None where there is none."""
     _, ours = _find(client, number, marker(key))
     return ours[-1]["body"] if ours else None
 
@@ -191,9 +188,8 @@ def _plain_login(actor: Mapping[str, Any] | None) -> str | None:
 
 
 def find_pull_request(client: Client, head: str, commit: str) -> int | None:
-    """The open pull request of `OWNER:BRANCH` at a commit, if any.
-
-    The event of a fork's run names no pull request: both arguments come from the event, not the run.
+    """Returns the open pull request of `OWNER:BRANCH` at a commit, if any. The event of a fork's run names no
+    pull request: both arguments come from the event, not the run.
     """
     pulls: Any = client.rest(
         "GET",
@@ -209,7 +205,7 @@ def find_pull_request(client: Client, head: str, commit: str) -> int | None:
 
 
 _MOST_GROUPS = 400
-"""A comment has room for this many. With more groups it keeps none, and compares nothing."""
+"""A comment has room for so many. With more groups it keeps none, and compares nothing."""
 _DIGITS = 12
 _HEX = r"[0-9a-f]"
 _FIRST = re.compile(r"^### .*\n", re.MULTILINE)
@@ -220,7 +216,7 @@ _LINE = re.compile(rf"<!-- irdiff:groups:(\[(?:{_PUSHED}(?:, ?)?){{1,2}}\]) -->"
 
 @dataclass(frozen=True, kw_only=True)
 class Pushed:
-    """What one commit's run found."""
+    """The groups of one commit's run."""
 
     commit: str
     groups: Mapping[str, str]
@@ -228,14 +224,14 @@ class Pushed:
 
 
 def of_run(run: Run, commit: str | None) -> Pushed | None:
-    """None where the commit is not known, or there are more groups than a comment keeps."""
+    """None if the commit is unknown, or there are more groups than a comment keeps."""
     if commit is None or len(run.groups) > _MOST_GROUPS:
         return None
     return Pushed(commit=commit, groups=run_changes.short_prints(run, _DIGITS))
 
 
 def appended(text: str, now: Pushed | None, former: str | None) -> str:
-    """Adds what changed since the former body, below the first line."""
+    """Adds the changes since the former body, below the first line."""
     if now is None:
         return text
     before = next((pushed for pushed in _read(former or "") if pushed.commit != now.commit), None)

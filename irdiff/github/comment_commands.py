@@ -1,8 +1,8 @@
-"""Commands in comments of a pull request: `/irdiff compare v3.9.0 --tier all`. Pure, and by a strict grammar.
+"""Commands in comments of a pull request: `/irdiff compare v3.9.0 --tier all`, with a strict grammar.
 
 Anybody can write a comment. Trusted code obeys those of people who may write to the repository, and records
-what they asked for in a comment of its own, for one commit. The jobs of the pull request read that record
-alone: they never read what people write.
+their request in a comment of its own, for one commit. The jobs of the pull request read only that record,
+never what people write.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from irdiff.errors import UsageError
 
 KEY = "asked"
-"""Of the comment that holds the record."""
+"""The key of the comment that holds the record."""
 USAGE = """\
 /irdiff compare [BASE] [--tier gate|core|extended|all] [--target NAME] [--case PATTERN]
 
@@ -35,7 +35,7 @@ _MAX_WORDS = 40
 @dataclass(frozen=True, kw_only=True)
 class CommentCommand:
     base: str | None
-    """None for where the pull request begins."""
+    """None for the start of the pull request."""
     tiers: tuple[str, ...] | None
     """None for those that a push compares, an empty tuple for all."""
     targets: tuple[str, ...]
@@ -43,7 +43,7 @@ class CommentCommand:
 
 
 def parse(comment: str) -> CommentCommand | None:
-    """None for help. Raises UsageError for anything but a command."""
+    """Returns None for help. Raises UsageError for anything but a command."""
     match = _COMMAND.fullmatch(comment.strip().partition("\n")[0].rstrip("\r"))
     try:
         words = shlex.split(match[1] or "") if match else None
@@ -81,14 +81,14 @@ def _compared(words: list[str]) -> CommentCommand:
 
 
 def record(command: CommentCommand, head: str) -> str:
-    """The hidden line that holds a command for one commit."""
+    """Returns the hidden line that holds a command for one commit."""
     line = f"<!-- irdiff:record {head} {in_words(command)} -->"
     assert _RECORD.fullmatch(line)
     return line
 
 
 def read(comment: str | None, head: str) -> CommentCommand | None:
-    """None where the record says nothing of this commit. Checked as a comment is."""
+    """Returns None if the record is of another commit. The record is checked like a comment."""
     match = _RECORD.search(comment or "")
     return parse(f"/irdiff {match[2]}") if match and match[1] == head else None
 

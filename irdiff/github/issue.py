@@ -1,6 +1,5 @@
-"""One issue for one piece of news: opened, kept up to date in place, closed when the news is undone.
-
-As with comments a hidden marker says which issue it is, and only issues by the token's own account count.
+"""Keeps one issue for each piece of news: opened, updated in place, closed when the news is undone. As for
+comments, a hidden marker identifies the issue, and only issues by the token's own account count.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def _issue(answer: Mapping[str, Any], viewer: str) -> OpenIssue | None:
 
 
 def write(client: Client, present: list[OpenIssue], key: str, title: str, text: str) -> tuple[IssueDone, str]:
-    """Opens or updates the issue of a key; returns its address. Raises GithubError."""
+    """Opens or updates the issue of a key. Returns its address. Raises GithubError."""
     body, title = f"{marker(key)}\n{text}"[:MAX_BODY], title[:250]
     issue = next((issue for issue in present if issue.key == key), None)
     if issue is None:
@@ -82,7 +81,7 @@ def write(client: Client, present: list[OpenIssue], key: str, title: str, text: 
 
 
 def close(client: Client, issue: OpenIssue, why: str) -> None:
-    """Says why, and closes. Raises GithubError."""
+    """Comments the reason, and closes. Raises GithubError."""
     path = f"/issues/{issue.number}"
     client.rest("POST", f"{path}/comments", {"body": why}, to="say why the issue is closed", repeatable=False)
     client.rest("PATCH", path, {"state": "closed", "state_reason": "completed"}, to="close the issue")

@@ -1,7 +1,6 @@
-"""The workflows that `irdiff init --github` writes, from the templates in `reports/github/`.
-
-They use the actions in this repository's `.github/actions`, at one commit: what is installed is irdiff at
-that commit, with its dependencies by hash.
+"""Renders the workflows that `irdiff init --github` writes, from the templates in `reports/github/`. They use
+the actions in this repository's `.github/actions` at one commit, so they install irdiff at that commit, with
+its dependencies by hash.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ _ACTION = re.compile(r"([A-Za-z0-9][\w.-]{0,99})/([\w.-]{1,100})@([0-9a-f]{40})"
 @dataclass(frozen=True, kw_only=True)
 class Setup:
     action: str
-    """Where irdiff's actions are: `OWNER/NAME@COMMIT`, the whole commit."""
+    """irdiff's actions: `OWNER/NAME@COMMIT`, with the full commit id."""
     version: str
-    """Of that irdiff, for a reader."""
+    """The version of that irdiff, for a reader."""
     is_compiler: bool
     """A checkout of Triton, whose sides may need a native build."""
     shards: int
     """Jobs that share the comparison of a pull request."""
     timing: bool
-    """Whether `irdiff-time` is wanted: GitHub makes its environment without reviewers where there is none."""
+    """Whether `irdiff-time` is wanted. GitHub creates its environment without reviewers if it is missing."""
 
 
 def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
-    """Workflows by path. `templates` is the folder `reports/github`."""
+    """Returns workflows by path. `templates` is the folder `reports/github`."""
     match = _ACTION.fullmatch(wanted.action)
     if not match:
         raise UsageError(
