@@ -81,7 +81,8 @@ def part_of(run: Run, call: str, earlier: OpenedRun | None = None, *, is_bump: b
             "--baseline names the run itself: nothing would be shown", hint="--baseline another run"
         )
     news = baseline_run.news(run, earlier.run)
-    return ShownRun(run=news.run, as_=shown.news(run, news.known, news.groups, call=call, since=earlier.call))
+    as_ = shown.news(run, news.left_out, news.groups, call=call, since=earlier.call)
+    return ShownRun(run=news.run, as_=as_)
 
 
 def _is_a_change_of_all(spec: str) -> bool:

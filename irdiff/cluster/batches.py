@@ -1,14 +1,14 @@
-"""The work of a comparison given to processes of this machine or of many, before the comparison itself.
+"""Distributes the work of a comparison to processes of this machine or of many, before the comparison itself.
 
 A batch is all cases of one workload for one target: a whole comparison, of both sides, with the options of
-the one that it is part of. What it makes is kept under the same keys, so the comparison that follows finds
-it. That one makes whatever is missing, because machines refuse, hang or go away, and the run notes it.
+the comparison that it is part of. Its results are kept under the same keys, so the comparison that follows
+finds them. That one compiles whatever is missing, because machines refuse, hang or disappear, and the run
+notes it. A process works on one batch at a time, with the toolchains of its own machine, whose digests must
+match.
 
-A process works on one batch at a time, with the toolchains of its own machine, proved to be the same.
-
-What the batches of a comparison share is opened with the first of them: a machine checks once that toolchains
-and corpus are the same. The processes that compile stay warm from comparison to comparison. No run folder is
-written: the results lie in the store of a shared folder, or are left in the store that all machines share.
+The first batch opens what all batches of a comparison share: a machine checks once that toolchains and corpus
+are the same. The compiling processes stay warm from comparison to comparison. No run folder is written: the
+results go to the store of a shared folder, or to the store that all machines share.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from irdiff.resolve.sides import Side
 from irdiff.worker_client.workers import Workers
 
 STALLED_S = 900.0
-"""So long without any batch coming back, and the machines are given up: a batch takes minutes at most."""
+"""If no batch comes back for so long, the machines are given up: a batch takes minutes at most."""
 
 
 class Machines(Protocol):
-    """Processes that work on batches."""
-
     def work(self, work: Callable[[Batch], str], batches: Sequence[Batch], /) -> Iterator[list[str]]:
-        """Why batches were not made, or nothing, as they come back. Ends where none comes for `STALLED_S`."""
+        """Yields the reasons of batches that failed, or empty texts, as they come back. Ends if none comes
+        for `STALLED_S`.
+        """
 
     def workers(self) -> int: ...
 
     @property
     def own_jobs(self) -> int | None:
-        """As of `Batch`."""
+        """As in `Batch`."""
 
 
 def fill(whole: Comparison, config: Config, machines: Machines, report: Report) -> tuple[str, ...]:
-    """Has machines make what a comparison needs; returns notes of what they did not make."""
+    """Has machines compile what a comparison needs. Returns notes on what they did not."""
     if whole.options.shard != (1, 1):
         raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
     comparison = uuid.uuid4().hex
@@ -64,7 +64,7 @@ def fill(whole: Comparison, config: Config, machines: Machines, report: Report) 
             Batch(
                 name=name,
                 comparison=comparison,
-                asked=part,
+                part=part,
                 cache=config.cache,
                 token=None if config.shared_store else token.name,
                 store_url=config.shared_store.url if config.shared_store else None,
@@ -88,19 +88,18 @@ def fill(whole: Comparison, config: Config, machines: Machines, report: Report) 
 
 
 def parts(comparison: Comparison) -> list[tuple[str, Comparison]]:
-    """Named as `workload@target`; those of long files first.
-
-    A batch that takes long must not begin last, when the other machines have nothing left to do. What it will
-    take is not known before its launches are; a long file has more of them, and larger kernels.
+    """Named `workload@target`; those of long files come first. A long batch must not begin last, when the
+    other machines are idle. Its duration is unknown before its launches are; a long file has more of them,
+    and larger kernels.
     """
     names = {name for side in comparison.sides for name in side.corpus.workloads}
     longest_first = sorted(names, key=lambda name: (-_size_bytes(comparison, name), name))
-    rows = case_ids.places(comparison.options.cases, longest_first, comparison.targets)
-    return [(f"{name}@{target.name}", _part(comparison, name, target.name)) for name, target in rows]
+    places = case_ids.places(comparison.options.cases, longest_first, comparison.targets)
+    return [(f"{name}@{target.name}", _part(comparison, name, target.name)) for name, target in places]
 
 
 def _size_bytes(comparison: Comparison, workload: str) -> int:
-    """Of the file of a workload, that of the longer side."""
+    """Returns the size of a workload's file on the longer side."""
     files = [side.corpus.root / f"{workload}.py" for side in comparison.sides]
     return max((file.stat().st_size for file in files if file.is_file()), default=0)
 
@@ -119,21 +118,22 @@ def _part(comparison: Comparison, workload: str, target: str) -> Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What a machine gets. It travels pickled, between machines that trust each other."""
+    """The task of a machine. It travels pickled, between machines that trust each other."""
 
     name: str
     comparison: str
-    """The unique name of the comparison that it is a part of."""
-    asked: Comparison
+    """The unique name of the comparison that it is part of."""
+    part: Comparison
     cache: Path
-    """The folder of the one who asks."""
+    """The cache folder of the machine that distributes."""
     token: str | None
-    """A file that shows whether a machine sees that folder; None where machines share a store."""
+    """A file that shows whether a machine sees that folder; None if machines share a store."""
     store_url: str | None
     limits: Limits
     own_jobs: int | None = None
-    """How many compilers a process runs at a time on the machine that asks, whose toolchains are those of the
-    comparison; None for another machine."""
+    """How many compilers a process runs at a time on the distributing machine, which has the same toolchains;
+    None for another machine.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,16 +151,18 @@ _warm: dict[Path, Workers] = {}
 _opened: list[_Opened] = []
 """The last comparison, or none."""
 _one_at_a_time = threading.Lock()
-"""A batch has the cores of its process: a second one would only wait for them."""
+"""A batch uses all cores of its process: a second one would only wait for them."""
 
 
 def work(batch: Batch) -> str:
-    """Why this machine could not work on the batch, which is made elsewhere then; empty where it did."""
+    """Returns why this machine could not work on the batch, which is then compiled elsewhere; empty if it
+    did.
+    """
     with _one_at_a_time:
         try:
             config = _config(batch)
             here = _comparison(batch, config)
-            pipeline.fill(_with(here.toolchains, batch.asked), here.steps)
+            pipeline.fill(_with(here.toolchains, batch.part), here.steps)
         except NothingComparedError:
             return ""
         except IrdiffError as error:
@@ -181,19 +183,19 @@ def _config(batch: Batch) -> Config:
 
 
 def _comparison(batch: Batch, config: Config) -> _Opened:
-    """What this process holds for all batches of a comparison. Raises IrdiffError where this machine cannot
-    work on it, each time it is asked.
+    """Returns what this process holds for all batches of a comparison. Raises IrdiffError, each time, if this
+    machine cannot work on it.
     """
     if not _opened or _opened[0].id != batch.comparison:
         while _opened:
             _opened.pop().closing.close()
-        local_toolchains = batch.asked.sides.map(
+        local_toolchains = batch.part.sides.map(
             lambda side: side.toolchain if batch.own_jobs else _here(side, config)
         )
         if config.cache not in _warm:
             _warm[config.cache] = Workers(config)
         closing = ExitStack()
-        comparison = _with(local_toolchains, batch.asked)
+        comparison = _with(local_toolchains, batch.part)
         steps = pipeline.opened(comparison, config, lambda _: None, warm=_warm[config.cache])
         entered = closing.enter_context(steps)
         _opened.append(
@@ -203,7 +205,7 @@ def _comparison(batch: Batch, config: Config) -> _Opened:
 
 
 def _with(local_toolchains: Sides[Toolchain], comparison: Comparison) -> Comparison:
-    """The comparison with this machine's own toolchains."""
+    """Replaces the toolchains by this machine's own."""
     base, head = comparison.sides
     return replace(
         comparison,
@@ -215,7 +217,7 @@ def _with(local_toolchains: Sides[Toolchain], comparison: Comparison) -> Compari
 
 
 def _here(side: Side, config: Config) -> Toolchain:
-    """The toolchain of a side on this machine. Raises IrdiffError where it or the corpus is not the same."""
+    """Resolves the toolchain of a side on this machine. Raises IrdiffError if it or the corpus differs."""
     corpus = side.corpus if side.corpus.packages else corpora.load(side.corpus.root)
     if corpus.digest != side.corpus.digest:
         raise UsageError(f"{side.corpus.root} holds another corpus here")

@@ -1,4 +1,4 @@
-"""The machines of a Dask cluster. Dask brings batches to them, and to another one where a machine dies."""
+"""Uses the machines of a Dask cluster. Dask distributes batches, and moves them if a machine dies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from irdiff.errors import UsageError
 
 _CONNECT_S = 15
 _GROUP_S = 0.25
-"""So long results gather before they are fetched together."""
+"""Results gather for so long before they are fetched together."""
 _TLS = "set distributed.comm.tls: ca-file, client.cert, client.key; see irdiff/cluster/README.md"
 
 
 class DaskCluster:
-    """By the address of its scheduler. Certificates of `tls://` are those of Dask's configuration."""
+    """Takes the address of its scheduler. Certificates of `tls://` are those of Dask's configuration."""
 
     own_jobs = None
 
@@ -44,7 +44,6 @@ class DaskCluster:
             )
 
     def work(self, work: Callable[[Batch], str], batches: Sequence[Batch]) -> Iterator[list[str]]:
-        """Why batches were not made, or nothing, as they come back. Ends where none comes for `STALLED_S`."""
         keys = [f"irdiff-{batch.name}-{uuid.uuid4().hex}" for batch in batches]
         running = self._client.map(work, batches, key=keys, pure=False, retries=2)
         ended: SimpleQueue[Any] = SimpleQueue()
@@ -63,7 +62,7 @@ class DaskCluster:
             yield self._results(group)
 
     def _results(self, ended: Sequence[Any]) -> list[str]:
-        """Of all in one request: one for each would take the scheduler longer than the work."""
+        """Fetches all in one request: one for each would take the scheduler longer than the work."""
         finished = [future for future in ended if future.status == "finished"]
         results: dict[Any, str] = {}
         # the scheduler may be gone, and with it what it knew
@@ -89,7 +88,7 @@ def _lost(future: Any) -> str:
 
 
 def _check_certificate(address: str, security: Callable[[], Any]) -> None:
-    """Before Dask looks for one, which takes half a minute to fail."""
+    """Checks before Dask does, which takes half a minute to fail."""
     if not address.startswith("tls://"):
         return
     try:

@@ -1,8 +1,8 @@
-"""Processes of this machine that work on batches.
+"""Runs batches in processes of this machine.
 
-irdiff reads, compares and judges in one process, which is slower than four cores compile. So where there are
-more, several processes share a comparison. They begin with fresh interpreters and compilers, two seconds
-each: small comparisons and small machines are faster without.
+irdiff reads, compares and judges in one process, which is slower than four cores compile. So with more cores,
+several processes share a comparison. They start new interpreters and compilers, for two seconds each, so
+small comparisons and small machines are faster without.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def fill(comparison: Comparison, config: Config, report: Report) -> tuple[str, .
 
 
 def _count(comparison: Comparison, config: Config) -> int:
-    """0 where one process does it all: nothing is gained where results are not kept, and where each process
-    would run the program again that launches the kernels.
+    """Returns 0 if one process should do everything: if results are not kept, or if each process would run
+    the launching program again.
     """
     is_kept = (
         comparison.options.use_cache and comparison.options.shard == (1, 1) and config.shared_store is None

@@ -1,4 +1,4 @@
-"""Adds runs, inventories and timed sessions as rows of the history, each once."""
+"""Adds runs, inventories and timed sessions to the history, each once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irdiff.timing.results import CaseTiming, GpuRecord, TimingResults
 def selection_key(
     targets: Iterable[Target], tiers: Iterable[str], cases: Iterable[str], corpus: str, compiler: str = ""
 ) -> str:
-    """The key of a choice: targets, tiers, cases, the digest of the kernels, and that of the compiler where
+    """Identifies a selection by targets, tiers, cases, the digest of the kernels, and that of the compiler if
     it is not the version's own.
     """
     by_name = sorted(targets, key=lambda target: target.name)
@@ -38,9 +38,8 @@ def add_run(
     named: Sides[Version] | None = None,
     selection: str | None = None,
 ) -> bool:
-    """Adds a run; False where it is there already.
-
-    `named` says its versions, and `selection` what was chosen of them, where the caller knows that better.
+    """Returns False if the run is in the history already. `named` gives its versions, and `selection` the
+    selection, if the caller knows better.
     """
     key = sha256(run_folder.dump(run))[:16]  # of all that it found
     if database.value("SELECT count(*) FROM runs WHERE run = ?", [key]):
@@ -67,12 +66,12 @@ def add_run(
 
 
 def put_versions(database: Database, named: Iterable[Version]) -> None:
-    """A version that is there keeps its place in its series."""
+    """An existing version keeps its place in its series."""
     present = {name for (name,) in database.rows("SELECT version FROM versions")}
-    rows = [
+    new_versions = [
         (v.name, v.series, v.sort_key, v.label, v.toolchain, v.corpus) for v in named if v.name not in present
     ]
-    database.put("versions", rows)
+    database.put("versions", new_versions)
 
 
 def _verdict(key: str, case: Case) -> tuple[object, ...]:
@@ -87,7 +86,7 @@ def _group(key: str, group: ChangeGroup) -> tuple[object, ...]:
 
 
 def _add_side(database: Database, run: Run, which: str, version: Version) -> None:
-    """Only of cases that no inventory of this version has."""
+    """Adds only cases that no inventory of this version has."""
     compiled = database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
     measured = {case_id for (case_id,) in compiled}
     cases = [case for case in run.cases if case.id not in measured]
@@ -132,11 +131,11 @@ def add_inventory(database: Database, version: Version, selection: str, inventor
 
 
 def carry(database: Database) -> None:
-    """Gives a version the facts of its neighbour where a run says that nothing of the code differs.
+    """Copies facts between neighbouring versions if a run says that the code is the same.
 
-    A case is `unchanged` where its machine code and every compared stage above are the same, so whatever is
-    counted in them is the same number. What else a file holds is not (`NOT_CARRIED`), nor what a run that was
-    asked for some stages only did not compare.
+    A case is `unchanged` if its machine code and every compared stage above are the same, so all counts in
+    them are the same. Other figures of a file are not copied (`NOT_CARRIED`), nor is anything from a run that
+    compared only some stages.
     """
     before, now = -1, 0
     while before != now:  # a version may give on what it was given
@@ -144,7 +143,7 @@ def carry(database: Database) -> None:
 
 
 def _carried(database: Database) -> int:
-    """One step along every run; returns how many facts there are now."""
+    """Copies one step along every run. Returns the number of facts."""
     left_out = ", ".join(f"'{name}'" for name in sorted(NOT_CARRIED))
     for giver, taker in (("base", "head"), ("head", "base")):
         database.run(
@@ -162,16 +161,16 @@ def _carried(database: Database) -> int:
 
 
 def add_timings(database: Database, session: Session, results: TimingResults) -> int:
-    """Adds the timings of each GPU, which replace those of the same session; returns how many.
+    """Adds the timings of each GPU, which replace those of the same session. Returns how many.
 
-    A version whose machine code is another's has that one's time. The reference has its own, and how far it
-    was off when its binary was loaded a second time.
+    A version with the same machine code as another gets its time. The reference gets its own time, and how
+    far off its binary was when loaded a second time.
     """
     return _put_timings(database, session.reference, results, lambda timing: _of_entry(timing, session))
 
 
 def add_run_timings(database: Database, run: Run, results: TimingResults) -> int:
-    """Adds the timings of a run's own cases: base is the reference of head. Returns how many; 0 where both
+    """Adds the timings of a run's own cases, with base as the reference of head. Returns how many; 0 if both
     sides are one version of the history.
     """
     sides = versions.of_run(run)
@@ -182,7 +181,7 @@ def add_run_timings(database: Database, run: Run, results: TimingResults) -> int
 
 _Figures = tuple[object, ...]
 _CaseTimings = Iterator[tuple[str, str, _Figures]]
-"""Case, version, and what was measured of it."""
+"""Case, version, and its measurements."""
 
 
 def _put_timings(
@@ -195,13 +194,13 @@ def _put_timings(
     for gpu in results.gpus:
         key = key_of("session/1", results.created, gpu.uuid, reference)[:16]
         database.put("sessions", [_session(key, reference, results, gpu)])
-        rows = {
+        measured = {
             (version, case_id): (key, version, case_id, *figures)
             for timing in results.cases
             if timing.gpu == gpu.uuid and timing.measurement
             for case_id, version, figures in timings_of(timing)
         }
-        count += database.put("timings", rows.values())
+        count += database.put("timings", measured.values())
     return count
 
 
@@ -224,7 +223,7 @@ def _of_case(timing: CaseTiming, sides: Sides[Version]) -> _CaseTimings:
 
 
 def _figures(timing: CaseTiming) -> tuple[_Figures, _Figures]:
-    """Of the control (the second copy of base), and of head."""
+    """Returns those of the control (the second copy of base), and of head."""
     measured = timing.measurement
     assert measured is not None
     head = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)

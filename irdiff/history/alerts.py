@@ -1,4 +1,4 @@
-"""What the newest version of a series moved beyond noise, as an answer and as text for an issue."""
+"""Finds what the newest version of a series moved beyond noise, and writes it as an issue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irdiff.compare import statistics
 from irdiff.history import change_points, steps
-from irdiff.history.lines import PairRow, SeriesLines, TimingLine
+from irdiff.history.lines import SeriesLines, TimingLine, VersionPair
 from irdiff.history.steps import Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 from irdiff.report import templates
@@ -22,12 +22,12 @@ class Slowdown:
     case_id: str
     gpu: str
     share: float
-    """How much slower than its level before; negative where it is faster."""
+    """How much slower than its level before; negative if faster."""
     allowed: float
     """The largest move that its own noise explains."""
     after_us: float
     edit: str
-    """The title of its change group in this version, with its pass; empty where it is in none."""
+    """The title of its change group in this version, with its pass; empty without a group."""
 
     @property
     def before_us(self) -> float:
@@ -39,11 +39,12 @@ class Alert:
     series: str
     version: str
     before: str
-    """Empty where it was compared with none."""
+    """Empty if it was compared with none."""
     compared: int
     not_compared: int
-    """Cases that failed, are gone, new or not supported, whose sides disagree with themselves, and those that
-    the version before has and no run of this one."""
+    """Cases that failed, are gone, new, unsupported or nondeterministic, and those that only the previous
+    version has.
+    """
     broken: tuple[str, ...]
     grave: tuple[Step, ...]
     """Steps whose edits may be wrong, or that spill more."""
@@ -66,7 +67,7 @@ class Alert:
 
 
 def check(series: SeriesLines, place: int | None = None) -> Alert:
-    """By default the newest version, also where it was compared with none."""
+    """By default checks the newest version, even if it was compared with none."""
     last = len(series.versions) - 1 if place is None else place
     pair = next((pair for pair in reversed(series.pairs) if pair.head == last), None)
     verdicts = pair.verdicts if pair else {}
@@ -94,7 +95,7 @@ def check(series: SeriesLines, place: int | None = None) -> Alert:
     )
 
 
-def _former_cases(series: SeriesLines, pair: PairRow | None) -> set[str]:
+def _former_cases(series: SeriesLines, pair: VersionPair | None) -> set[str]:
     before = next((each for each in series.pairs if pair and each.head == pair.base), None)
     verdicts = before.verdicts.items() if before else ()
     return {case for case, each in verdicts if each.verdict != Verdict.REMOVED}
@@ -107,7 +108,7 @@ def _is_grave(step: Step) -> bool:
 
 
 def _edits(new_steps: Iterable[Step]) -> dict[str, str]:
-    """The change group that holds each case."""
+    """Returns the change group of each case."""
     return {
         case: f"{step.title} (pass {step.group.pass_name})" if step.group.pass_name else step.title
         for step in new_steps
@@ -132,9 +133,8 @@ def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> It
 
 
 def _newest(line: TimingLine, last: int) -> tuple[float, float] | None:
-    """The share by which the newest time left its line, and the share that noise allows; None within noise.
-
-    A line of a few versions has no history of noise: the intervals of its sessions stand for it.
+    """Returns the share by which the newest time left its line, and the share that noise explains; None
+    within noise. A line of a few versions has no history of noise, so the intervals of its sessions are used.
     """
     point = line.points[last]
     before = [timing for timing in line.points[:last] if timing is not None]
@@ -150,7 +150,7 @@ def _newest(line: TimingLine, last: int) -> tuple[float, float] | None:
 
 
 def is_undone(series: SeriesLines, alert: Alert) -> bool:
-    """All compiles, is as fast and is written as before the alert."""
+    """Everything compiles again, is as fast and has its former code."""
     place = next(n for n, version in enumerate(series.versions) if version.label == alert.version)
     return (
         all(_compiles_again(series, case, place) for case in alert.broken)
@@ -177,12 +177,14 @@ def _is_fast_again(series: SeriesLines, slowdown: Slowdown, place: int) -> bool:
 
 
 def markdown(alert: Alert) -> str:
-    """The alert as the body of an issue; a line or two where there is no news."""
+    """The body of an issue; a line or two without news."""
     text = templates.markdown().get_template("history-alert.md.j2").render(alert=alert)
     return text.rstrip("\n") + "\n"
 
 
 def as_json(alert: Alert) -> Mapping[str, object]:
     grave = [{"id": step.id, "title": step.title, "cases": step.cases} for step in alert.grave]
-    slower, faster = ([vars(slowdown) for slowdown in rows] for rows in (alert.slower, alert.faster))
+    slower, faster = (
+        [vars(slowdown) for slowdown in slowdowns] for slowdowns in (alert.slower, alert.faster)
+    )
     return {**vars(alert), "news": alert.is_news, "grave": grave, "slower": slower, "faster": faster}

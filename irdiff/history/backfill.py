@@ -1,7 +1,7 @@
-"""A series from its beginning: each version compiled once, each compared with the one before it.
+"""Builds a series from its beginning: each version is compiled once, and compared with the one before it.
 
-Each result is in the history before the next step begins, so a stopped backfill continues where it
-was. A version that cannot be had or built is a gap: its neighbours are compared with each other.
+Each result is in the history before the next step begins, so a stopped backfill continues where it was. A
+version that cannot be installed or built is a gap: its neighbours are compared with each other.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Backfilled:
     measured: tuple[str, ...]
     compared: tuple[tuple[str, str], ...]
     already_there: int
-    """Versions and pairs."""
+    """Counts versions and pairs."""
     gaps: tuple[str, ...]
-    """Versions that could not be had, each with its reason."""
+    """Versions that could not be installed, each with its reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +44,9 @@ class Backfill:
     sides: SideOptions
     options: Options
     corpus: str
-    """The digest of the kernels; empty where each version has its own."""
+    """The digest of the kernels; empty if each version has its own."""
     compiler: str
-    """The digest of the compiler that somebody chose for all versions; empty where each has its own."""
+    """The digest of the compiler that the user chose for all versions; empty if each has its own."""
     file: Path
     runs: Path
     say: Callable[[str], None]
@@ -129,7 +129,7 @@ class Backfill:
         return resolve_sides(spec, spec, self.sides, self.config).base
 
     def whole_names(self, newest_first: Sequence[Point]) -> tuple[str, ...]:
-        """The newest version completes the patterns: it has the most launches."""
+        """The newest version expands the patterns, because it has the most launches."""
         patterns = self.options.cases
         for point in newest_first if patterns else ():
             with contextlib.suppress(ToolchainError), self.progress() as report:

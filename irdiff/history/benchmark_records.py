@@ -1,8 +1,8 @@
-"""Records of PyTorch's benchmark database, for those who have its dashboard.
+"""Writes records for PyTorch's benchmark database and dashboard.
 
 One record is one metric of one case of one version, with the fields of the table `oss_ci_benchmark_v3`
 (pytorch/test-infra, clickhouse_db_schema/oss_ci_benchmark_v3/schema.sql). PyTorch's wiki describes them on
-the page "PyTorch OSS benchmark infra". What names the job that uploads them is added by the one who uploads.
+the page "PyTorch OSS benchmark infra". The uploader adds the fields that name the job.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from irdiff import case_ids
 from irdiff.compare import statistics
-from irdiff.history.lines import CaseRow, SeriesLines, TimingLine
+from irdiff.history.lines import HistoryCase, SeriesLines, TimingLine
 from irdiff.history.versions import Version
 
 Record = dict[str, Any]
@@ -37,7 +37,7 @@ def records(series: SeriesLines) -> Iterator[Record]:
             yield from _timings(series, case, line)
 
 
-def _timings(series: SeriesLines, case: CaseRow, line: TimingLine) -> Iterator[Record]:
+def _timings(series: SeriesLines, case: HistoryCase, line: TimingLine) -> Iterator[Record]:
     for version, point in zip(series.versions, line.points, strict=True):
         if point is not None:
             more = {name: f"{getattr(point, name):.6f}" for name in ("ratio", "low", "high")}
@@ -46,7 +46,7 @@ def _timings(series: SeriesLines, case: CaseRow, line: TimingLine) -> Iterator[R
 
 
 def _record(
-    case: CaseRow, version: Version, name: str, values: list[float], *, gpu: str, more: dict[str, str]
+    case: HistoryCase, version: Version, name: str, values: list[float], *, gpu: str, more: dict[str, str]
 ) -> Record:
     label = case_ids.parse(case.case_id).label
     is_release = version.name.startswith("triton==")

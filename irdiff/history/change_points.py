@@ -1,15 +1,14 @@
-"""Steps of a noisy line: where its level moved, and not only its noise. Pure.
+"""Finds steps of a noisy line: where its level moved, and not only its noise.
 
 PELT with the cost l2 (Killick, Fearnhead and Eckley, 2012), of the library ruptures, proposes where the level
-may have moved, in logarithms, so that a share counts alike wherever the line lies. A proposal is a step where
-it is larger than what the line itself does without one:
-
+may have moved, in logarithms, so that a share counts the same at any level. A proposal is a step if it is
+larger than what the line itself does without one:
 - its own quartiles. rustc-perf calls a change significant beyond the upper quartile of a benchmark's earlier
-  changes plus a multiple of their interquartile range; here those are the distances of a line's points from
-  the level of their stretch, so that a noisy line needs a larger step than a quiet one;
+changes plus a multiple of their interquartile range. Here those are the distances of a line's points from the
+level of their stretch, so a noisy line needs a larger step than a quiet one;
 - no less than `LEAST_SHARE`: below that an H200's own clocks move whole sessions.
 
-A point alone is no level: a step has two points on each side. Of the last point alone `beyond_noise` says
+A single point is no level: a step has two points on each side. For the last point alone, `beyond_noise` says
 whether it has left the line's noise.
 """
 
@@ -26,19 +25,19 @@ LEAST_SHARE = 0.01
 LEAST_POINTS = 2
 _QUARTILE_RANGES = 3.0
 _PENALTY = 6.0
-"""Of PELT, in units of noise² × log(points); on the planted lines of `tests.programs.bench_change_points`."""
+"""PELT's penalty, in units of noise² × log(points); tuned on the planted lines of
+`tests.programs.bench_change_points`.
+"""
 _NEAR = 5
 """How many points the least-squares search may misplace a step by."""
 _LEAST_NOISE = 1e-4
-"""Of log values: events tick, and a line of equal numbers is not known beyond that."""
+"""In log values: events tick, so a line of equal numbers is not exact beyond that."""
 _LEAST_HISTORY = 4
-"""Points of a line before its quartiles mean anything."""
+"""The fewest points of a line for which its quartiles mean anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LevelStep:
-    """A level that moved."""
-
     index: int
     """The first point of the new level."""
     before: float
@@ -53,7 +52,7 @@ class LevelStep:
 
 
 def level_steps(values: Sequence[float]) -> list[LevelStep]:
-    """Values are positive, steps come the oldest first."""
+    """Values are positive; steps are sorted, the oldest first."""
     logs = np.log(np.asarray(values, dtype=float))
     places = _placed(logs, _proposed(logs))
     while True:
@@ -70,9 +69,8 @@ def level_steps(values: Sequence[float]) -> list[LevelStep]:
 
 
 def beyond_noise(before: Sequence[float], last: float) -> tuple[float, float]:
-    """How far the last point lies from the level before it, and the share it may without meaning anything.
-
-    Both are shares; the second is infinite where the line is too short to say.
+    """Returns how far the last point lies from the level before it, and how far noise may move it, both as
+    shares. The second is infinite if the line is too short.
     """
     logs = np.log(np.asarray(before, dtype=float))
     places = [step.index for step in level_steps(before)] if len(before) >= 2 * LEAST_POINTS else []
@@ -94,8 +92,8 @@ def _proposed(logs: np.ndarray) -> list[int]:
 
 
 def _placed(logs: np.ndarray, places: Sequence[int]) -> list[int]:
-    """Moves each place by a few points to where the absolute distances from both levels are least: squares
-    draw a step to a slow night near it.
+    """Moves each place by a few points to minimize the absolute distances from both levels, because least
+    squares draw a step to a nearby slow night.
     """
     moved = list(places)
     for number, place in enumerate(places):
@@ -110,8 +108,8 @@ def _placed(logs: np.ndarray, places: Sequence[int]) -> list[int]:
 
 
 def _noise(logs: np.ndarray) -> float:
-    """The standard deviation of a point around its level, from differences of neighbours, which steps hardly
-    move: by their median absolute deviation.
+    """Returns the standard deviation of a point around its level, from the median absolute deviation of
+    differences of neighbours, which steps hardly affect.
     """
     differences = np.abs(np.diff(logs))
     return max(_LEAST_NOISE, 1.4826 * float(np.median(differences)) / math.sqrt(2))
@@ -133,8 +131,8 @@ def _judged(logs: np.ndarray, places: Sequence[int]) -> list[LevelStep]:
 
 
 def _level(stretch: np.ndarray, other: float, reach: float) -> float:
-    """The median. Of a few points the level is where two neighbours agree within the line's noise, and of
-    those the point that is nearer to the other side; where none agree there is no level but the other side's.
+    """Returns the median. For few points the level is where two neighbours agree within the line's noise, and
+    of those the point that is nearer to the other side. If none agree, returns the other side's level.
     """
     if len(stretch) >= _LEAST_HISTORY:
         return math.exp(float(np.median(stretch)))
@@ -144,15 +142,15 @@ def _level(stretch: np.ndarray, other: float, reach: float) -> float:
 
 
 def _reach(logs: np.ndarray, places: Sequence[int]) -> float:
-    """The largest distance of a point from its level, by quartiles."""
+    """Returns the largest distance of a point from its level, by quartiles."""
     distances = _distances(logs, places)
     lower, upper = np.quantile(distances, (0.25, 0.75))
     return max(_LEAST_NOISE, float(upper + _QUARTILE_RANGES * (upper - lower)))
 
 
 def _unexplained(logs: np.ndarray, places: Sequence[int], without: int) -> float:
-    """The sum of distances from the levels without one of the steps: of two ends of a stretch that is no
-    level, the one goes without which less is left.
+    """Returns the sum of distances from the levels without one of the steps. Of two ends of a stretch that is
+    no level, the one with the smaller sum is removed.
     """
     return float(_distances(logs, [place for place in places if place != without]).sum())
 

@@ -1,4 +1,6 @@
-"""Where compile time moved in a run, by the history of each case: what a single pair of times cannot say."""
+"""Finds where compile time moved in a run, from the history of each case. A single pair of times cannot show
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,16 @@ _LINES = """SELECT case_id, max_by(version, place), list(cpu ORDER BY place), li
 
 
 def of_run(history: Database, run: Run) -> tuple[Movement, ...] | None:
-    """Cases whose compile time at head left its line by more than that line ever did, by target.
-
-    None where the history lacks the run's head: that toolchain with those kernels.
+    """Returns, by target, cases whose compile time at head left its line by more than that line ever did.
+    None if the history lacks the run's head: that toolchain with those kernels.
     """
     head = versions.of_run(run).head
     query = "SELECT series, sort_key FROM versions WHERE version = ? AND toolchain = ? AND corpus = ?"
     series = history.rows(query, [head.name, head.toolchain, head.corpus])
     if not series:
         return None
-    rows = history.rows(_LINES, [*series[0], head.name])
-    lines = {case: cpu if cpu[-1] else wall for case, last, cpu, wall in rows if last == head.name}
+    case_lines = history.rows(_LINES, [*series[0], head.name])
+    lines = {case: cpu if cpu[-1] else wall for case, last, cpu, wall in case_lines if last == head.name}
     movements = []
     for target in run.targets:
         cases = [c.id for c in run.cases if c.target == target.name and c.verdict in COMPARED_VERDICTS]

@@ -1,15 +1,15 @@
 """One history: a DuckDB file that any number of processes may read and write, one at a time.
 
-DuckDB lets one process open a file for writing. The second one waits at a lock file next to it: readers share
-it, a writer has it alone, so that nobody sees DuckDB's own error. A writer does its work in one transaction:
-whenever it is killed, the next one to open the file finds it as it was before, or as it is after.
+DuckDB lets one process open a file for writing. Others wait at a lock file next to it: readers share it, a
+writer has it alone, so nobody sees DuckDB's own error. A writer works in one transaction: whenever it is
+killed, the file is as it was before, or as it is after.
 
 A *version* is one side of a comparison as its run names it: a release, a nightly wheel, a commit. Versions of
-one kind form a *series*, which `sort_key` orders as text. A *fact* is a number with its unit in its
-name; facts of a version come from compiling it (`measured`) or from a neighbour whose machine code is the
-same (`carried`). What depends on where it was measured (compile time, timings) is never carried.
+one kind form a *series*, which `sort_key` orders as text. A *fact* is a number with its unit in its name;
+facts of a version come from compiling it (`measured`) or from a neighbour with the same machine code
+(`carried`). Facts that depend on the machine (compile time, timings) are never carried.
 
-A history can be a folder of Parquet files too, one a table, for a bucket or another tool; and back.
+A history can also be a folder of Parquet files, one for each table, for a bucket or another tool; and back.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ TABLES: Mapping[str, str] = {
 
 _KEYED_BY_TWO = frozenset({"inventories", "compilations", "stage_costs", "facts"})
 """Tables whose key is their first two columns; that of the others is the first. New rows replace all rows
-with the same key."""
+with the same key.
+"""
 
 NOT_CARRIED = frozenset({"binary_bytes"})
-"""Facts that may differ where the machine code is the same: names and debug information are in the file."""
+"""Facts that may differ for the same machine code: names and debug information are in the file."""
 
 
 def columns(table: str) -> tuple[str, ...]:
-    """The names of a table's columns."""
     return tuple(part.split()[0] for part in TABLES[table].replace("\n", " ").split(","))
 
 
 class HistoryError(IrdiffError):
-    """A history cannot be read or written, or is of another schema."""
+    """A history cannot be read or written, or has another schema."""
 
 
 class Database:
@@ -98,14 +98,14 @@ class Database:
         return [make(**dict(zip(names, values, strict=True))) for values in self._connection.fetchall()]
 
     def value(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """The first value of the first row, if any."""
+        """Returns the first value of the first row, if any."""
         return next((values[0] for values in self.rows(query, parameters)), None)
 
     def run(self, statement: str, parameters: Sequence[object] = ()) -> None:
         self._connection.execute(statement, list(parameters))
 
     def put(self, table: str, rows: Iterable[Row]) -> int:
-        """Replaces rows of the same key (see `_KEYED_BY_TWO`); returns how many there are."""
+        """Replaces rows with the same key (see `_KEYED_BY_TWO`). Returns how many there are."""
         import numpy as np
 
         listed = list(rows)
@@ -122,7 +122,7 @@ class Database:
             self._connection.unregister("incoming")
 
     def put_parquet(self, table: str, path: Path) -> int:
-        """Raises HistoryError where the file has other columns."""
+        """Raises HistoryError if the file has other columns."""
         schema = self.rows("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
         if {name for (name,) in schema} != set(columns(table)):
             raise HistoryError(f"{path} does not hold the table {table!r} of {SCHEMA!r}")
@@ -141,9 +141,8 @@ class Database:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Database]:
-    """Creates the file if need be; changes within the block are kept as a whole or not at all.
-
-    Raises HistoryError.
+    """Creates the file if necessary. Changes within the block are kept as a whole or not at all. Raises
+    HistoryError.
     """
     with _locked(path, fcntl.LOCK_EX), _connect(path, read_only=False) as connection:
         database = Database(connection)
@@ -187,14 +186,14 @@ def _connect(path: Path, *, read_only: bool) -> Any:
     try:
         return duckdb.connect(str(path), read_only=read_only)
     except duckdb.Error as error:
-        what = str(error).splitlines()[0][:200]
+        reason = str(error).splitlines()[0][:200]
         raise HistoryError(
-            f"{path} cannot be opened as a history: {what}", hint="name another file: --db FILE"
+            f"{path} cannot be opened as a history: {reason}", hint="name another file: --db FILE"
         ) from error
 
 
 def _prepare(database: Database, path: Path) -> None:
-    """In the transaction of its caller: a file has all tables, or none."""
+    """Runs in the caller's transaction, so a file has all tables, or none."""
     if database.value("SELECT count(*) FROM duckdb_tables() WHERE NOT internal AND NOT temporary"):
         _check(database, path)
         return
@@ -234,9 +233,8 @@ def export(database: Database, folder: Path) -> dict[str, int]:
 
 
 def take(database: Database, folder: Path) -> dict[str, int]:
-    """Adds what `export` wrote, and replaces what is there of the same versions, runs and sessions.
-
-    Raises HistoryError where a table is missing, or of another schema.
+    """Adds the files of `export`, and replaces the same versions, runs and sessions. Raises HistoryError if a
+    table is missing, or of another schema.
     """
     files = {table: folder / f"{table}.parquet" for table in TABLES}
     missing = [path.name for path in files.values() if not path.is_file()]

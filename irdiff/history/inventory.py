@@ -1,7 +1,7 @@
-"""One version, compiled once: what its corpus launches, whether that compiles, its facts and what it cost.
+"""Compiles one version once: its launches, whether they compile, their facts and their cost.
 
-A comparison keeps facts of what changed and assembles what it must; a line needs them of every case. What is
-compiled here lies in the store, so that comparing two versions that were measured compiles next to nothing.
+A comparison keeps facts only of changed cases; a line needs them of every case. Compiled results lie in the
+store, so comparing two measured versions compiles next to nothing.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledCase:
-    """One case of one version."""
-
     id: str
     workload: str
     kernel: str
@@ -40,14 +38,12 @@ class CompiledCase:
     failure: Failure | None
     facts: Mapping[str, Fact]
     wall_s: Mapping[str, float]
-    """By stage, as it was when the case was compiled."""
+    """By stage, as measured when the case was compiled."""
     cpu_s: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """All cases of one version."""
-
     cases: tuple[CompiledCase, ...]
     wall_s: float
     cpu_s: float
@@ -66,10 +62,10 @@ def take(
         compiler = check.compiler
         jobs = [(captured, target) for target, captured in check.captured if _is_wanted(captured, wanted)]
 
-        def made(job: tuple[Launch | CaptureFailure, Target]) -> CompiledCase:
-            return _made(compiler, store, side, *job)
+        def compiled_case(job: tuple[Launch | CaptureFailure, Target]) -> CompiledCase:
+            return _compiled(compiler, store, side, *job)
 
-        compiled_cases = list(in_parallel(made, jobs, config.jobs + 1, "compile", report))
+        compiled_cases = list(in_parallel(compiled_case, jobs, config.jobs + 1, "compile", report))
         reused = compiler.taken_from_store
     return Inventory(
         cases=tuple(sorted(compiled_cases, key=lambda case: case.id)),
@@ -80,12 +76,12 @@ def take(
 
 
 def _is_wanted(captured: Launch | CaptureFailure, wanted: Selection) -> bool:
-    """Cases are chosen as a comparison chooses its pairs."""
+    """Selects cases like the pairs of a comparison."""
     tier = captured.tier if isinstance(captured, Launch) else None
     return captured.expected and (not wanted.tiers or tier is None or tier in wanted.tiers)
 
 
-def _made(
+def _compiled(
     compiler: WorkerCompiler, store: Store, side: Side, captured: Launch | CaptureFailure, target: Target
 ) -> CompiledCase:
     launch = captured if isinstance(captured, Launch) else None
@@ -119,7 +115,7 @@ def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
 
 
 def in_loops(stage: str, text: str) -> dict[str, int]:
-    """Instructions by class that run more than once."""
+    """Counts instructions by class that run more than once."""
     try:
         lines = canonicalize(stage, text).lines
     except NormalizeError:

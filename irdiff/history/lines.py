@@ -1,4 +1,4 @@
-"""Lines: what one fact of one case was in each version of a series, in the series' order."""
+"""Lines: the value of one fact of one case in each version of a series, in the series' order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irdiff.history.database import Database
 from irdiff.history.versions import Version
 
 Values = tuple[float | None, ...]
-"""One for each version; None where it is not known."""
+"""One for each version; None if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class TimingLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseRow:
+class HistoryCase:
     case_id: str
     workload: str
     kernel: str
@@ -44,8 +44,8 @@ class CaseRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupRow:
-    """A change group of one run. That of the same edit in another run has other members and another title."""
+class HistoryGroup:
+    """A change group of one run. The same edit in another run has other members and another title."""
 
     run: str
     id: str
@@ -60,29 +60,29 @@ class GroupRow:
 
 class PairVerdict(NamedTuple):
     verdict: str
-    group: GroupRow | None
+    group: HistoryGroup | None
     is_unstable: bool
-    """A side gave other code when it was compiled again, or its code could not be compared."""
+    """A side was nondeterministic, or its code could not be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairRow:
+class VersionPair:
     run: str
-    """The run that compared most of them."""
+    """The run that compared most of the cases."""
     base: int
-    """Its place in the series, as `head`."""
+    """A place in the series, like `head`."""
     head: int
     created: str
     duration_s: float
     place: str
-    """Its folder where it was written; empty where it is not known."""
+    """The folder to which it was written; empty if unknown."""
     places: tuple[str, ...]
-    """The folders of all runs that compared them, the newest first: one a target, say."""
+    """The folders of all runs that compared the pair, the newest first; for example one for each target."""
     verdicts: Mapping[str, PairVerdict]
 
     @property
-    def groups(self) -> frozenset[GroupRow]:
-        """Those that hold a case."""
+    def groups(self) -> frozenset[HistoryGroup]:
+        """Groups that hold a case."""
         return frozenset(verdict.group for verdict in self.verdicts.values() if verdict.group)
 
 
@@ -90,15 +90,15 @@ class PairRow:
 class SeriesLines:
     name: str
     versions: tuple[Version, ...]
-    cases: Mapping[str, CaseRow]
+    cases: Mapping[str, HistoryCase]
     facts: Mapping[str, Mapping[str, Values]]
     """By case and fact."""
     outcomes: Mapping[str, tuple[str | None, ...]]
     """By case: `compiled`, or the kind of failure."""
     costs_s: Mapping[str, Values]
-    """Processor seconds by case; wall seconds where the processor's are not known."""
+    """Processor seconds by case; wall seconds if the processor's are unknown."""
     timings: Mapping[str, tuple[TimingLine, ...]]
-    pairs: tuple[PairRow, ...]
+    pairs: tuple[VersionPair, ...]
     """In the order of their heads."""
 
 
@@ -114,20 +114,20 @@ def read(database: Database, series: str) -> SeriesLines:
     pairs = _pairs(database, series, places)
 
     def lines(table: str, value: str, keys: str) -> list[tuple[Any, ...]]:
-        """A row for each key: its columns, then the value in each version."""
-        rows = database.rows(
+        """Returns for each key its columns, then the value in each version."""
+        values_by_version = database.rows(
             f"""SELECT {keys}, map(list(version), list(value)) FROM
             (SELECT {keys}, version, {value} AS value FROM {table} JOIN versions USING (version)
              WHERE series = ? GROUP BY ALL) GROUP BY ALL ORDER BY ALL""",  # noqa: S608 - names of this module
             [series],
         )
-        return [(*line[:-1], tuple(map(line[-1].get, places))) for line in rows]
+        return [(*line[:-1], tuple(map(line[-1].get, places))) for line in values_by_version]
 
     facts: dict[str, dict[str, Values]] = defaultdict(dict)
     for case, fact, values in lines("facts", "value", "case_id, fact"):
         facts[case][fact] = values
     measured = facts.keys() | {case for pair in pairs for case in pair.verdicts}
-    cases = database.records(CaseRow, "SELECT * FROM cases ORDER BY case_id")
+    cases = database.records(HistoryCase, "SELECT * FROM cases ORDER BY case_id")
     return SeriesLines(
         name=series,
         versions=versions,
@@ -141,15 +141,15 @@ def read(database: Database, series: str) -> SeriesLines:
 
 
 def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict[str, tuple[TimingLine, ...]]:
-    """The last session counts of a version that was timed several times."""
-    rows = database.rows(
+    """The last session counts if a version was timed several times."""
+    measured = database.rows(
         """SELECT case_id, gpu_name, reference, timings.version, median_us, ratio, ratio_low, ratio_high,
         noise_floor, outputs FROM timings JOIN sessions USING (session)
         JOIN versions ON versions.version = timings.version WHERE series = ? ORDER BY created""",
         [series],
     )
     by_case: dict[str, dict[tuple[str, str], list[Timing | None]]] = defaultdict(dict)
-    for case, gpu, reference, version, median, ratio, low, high, floor, outputs in rows:
+    for case, gpu, reference, version, median, ratio, low, high, floor, outputs in measured:
         points = by_case[case].setdefault((gpu, reference), [None] * len(places))
         points[places[version]] = Timing(
             median_us=median, ratio=ratio, low=low, high=high, noise_floor=floor, outputs=outputs
@@ -163,9 +163,9 @@ def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict
     }
 
 
-def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[PairRow, ...]:
-    """The last run counts for a case that several runs compared."""
-    rows = database.rows(
+def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[VersionPair, ...]:
+    """The last run counts if several runs compared a case."""
+    compared = database.rows(
         """SELECT base, head, list(run ORDER BY created, run),
         arg_max((run, created, duration_s, place), (compared, created)),
         list(place ORDER BY created DESC) FILTER (place <> '')
@@ -173,7 +173,7 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
         [series],
     )
     pairs = [
-        PairRow(
+        VersionPair(
             run=largest[0],
             base=places[base],
             head=places[head],
@@ -183,7 +183,7 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
             places=tuple(folders or ()),
             verdicts=_verdicts(database, runs),
         )
-        for base, head, runs, largest, folders in rows
+        for base, head, runs, largest, folders in compared
         if base in places and head in places
     ]
     return tuple(sorted(pairs, key=lambda pair: (pair.head, -pair.base)))
@@ -192,8 +192,10 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
 def _verdicts(database: Database, runs: Sequence[str]) -> dict[str, PairVerdict]:
     verdicts: dict[str, PairVerdict] = {}
     for run in runs:
-        rows = database.records(GroupRow, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run])
-        groups = {change_group.id: change_group for change_group in rows}
+        change_groups = database.records(
+            HistoryGroup, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run]
+        )
+        groups = {change_group.id: change_group for change_group in change_groups}
         query = "SELECT case_id, verdict, group_id, nondeterministic <> '' FROM verdicts WHERE run = ?"
         for case, verdict, group, is_unstable in database.rows(query, [run]):
             verdicts[case] = PairVerdict(verdict, groups.get(group or ""), is_unstable)

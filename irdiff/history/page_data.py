@@ -1,7 +1,7 @@
-"""The lines of a series as the site's page reads them: in columns, by what a view needs at once. Pure.
+"""Arranges the lines of a series for the site's page: in columns, by what a view needs at once.
 
 A page that opens loads the overview alone: what each version moved, and the names of all kernels. A kernel's
-lines, and what moved in a pair, are loaded when they are looked at.
+lines, and the moves of a pair, are loaded when they are shown.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from irdiff.compare import statistics
-from irdiff.history.lines import PairRow, SeriesLines, TimingLine, Values
+from irdiff.history.lines import SeriesLines, TimingLine, Values, VersionPair
 from irdiff.history.steps import TIME, Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 
 Json = dict[str, Any]
 _TOP_FACTS = 6
 _MOST_MOVES = 4000
-"""Of one pair's page; what is beyond is counted."""
+"""For one pair's page; further moves are counted."""
 
 
 def overview(series: Sequence[SeriesLines], steps: Mapping[str, Sequence[Step]], created: str) -> Json:
@@ -45,12 +45,12 @@ def _series(series: SeriesLines, steps: Sequence[Step]) -> Json:
             sum(each[place] not in (None, "compiled") for each in series.outcomes.values())
             for place in range(len(series.versions))
         ],
-        "steps": [_step_row(step) for step in steps],
+        "steps": [_step_summary(step) for step in steps],
     }
 
 
-def _pair(series: SeriesLines, pair: PairRow, steps: Sequence[Step]) -> Json:
-    """Counts by target and verdict, as [target, verdict, count]."""
+def _pair(series: SeriesLines, pair: VersionPair, steps: Sequence[Step]) -> Json:
+    """Counts as [target, verdict, count]."""
     verdicts = [(case, verdict.verdict) for case, verdict in pair.verdicts.items()]
     target = {case.case_id: case.target for case in series.cases.values()}
     counts = Counter((target[case], verdict) for case, verdict in verdicts if case in target)
@@ -70,12 +70,14 @@ def _pair(series: SeriesLines, pair: PairRow, steps: Sequence[Step]) -> Json:
     }
 
 
-def _of_pair(steps: Iterable[Step], pair: PairRow) -> list[Step]:
+def _of_pair(steps: Iterable[Step], pair: VersionPair) -> list[Step]:
     return [step for step in steps if (step.base, step.head) == (pair.base, pair.head)]
 
 
 def _cost(series: SeriesLines, targets: Sequence[str]) -> tuple[dict[str, Values], dict[str, int]]:
-    """Processor seconds by target, over the cases that compile in every version: other sums say nothing."""
+    """Returns processor seconds by target, over the cases that compile in every version: other sums are not
+    comparable.
+    """
     sums_by_target: dict[str, Values] = {}
     counts: dict[str, int] = {}
     for target in targets:
@@ -114,7 +116,7 @@ def _kernels(series: Sequence[SeriesLines]) -> list[Json]:
     ]
 
 
-def _step_row(step: Step) -> Json:
+def _step_summary(step: Step) -> Json:
     """Resources and time come before counts of instructions."""
     facts = Counter(move.fact for move in step.moves)
     return {
@@ -159,7 +161,7 @@ def workload(series: SeriesLines, name: str) -> Json:
 
 
 def _folded(values: Values) -> Sequence[float | None]:
-    """Whole numbers as such, and a line that never bends as one value."""
+    """Writes whole numbers as such, and a constant line as one value."""
     whole = tuple(int(value) if value is not None and value == int(value) else value for value in values)
     return whole[:1] if len(set(whole)) == 1 else whole
 
@@ -168,7 +170,7 @@ def _rounded(values: Iterable[float | None], digits: int) -> list[float | None]:
     return [None if value is None else round(value, digits) for value in values]
 
 
-def _verdict(pair: PairRow, case: str) -> str | None:
+def _verdict(pair: VersionPair, case: str) -> str | None:
     return pair.verdicts[case].verdict if case in pair.verdicts else None
 
 
@@ -185,7 +187,7 @@ def _timing(line: TimingLine) -> Json:
     }
 
 
-def pair_steps(series: SeriesLines, pair: PairRow, steps: Iterable[Step]) -> Json:
+def pair_steps(series: SeriesLines, pair: VersionPair, steps: Iterable[Step]) -> Json:
     compared = {*COMPARED_VERDICTS, Verdict.UNSUPPORTED}
     verdicts = sorted((case, each.verdict) for case, each in pair.verdicts.items())
     return {
@@ -200,7 +202,7 @@ def _whole_step(series: SeriesLines, step: Step) -> Json:
     for move in telling[:_MOST_MOVES]:
         moves[move.fact].append([step.cases.index(move.case_id), move.before, move.after])
     return {
-        **_step_row(step),
+        **_step_summary(step),
         "cases_listed": list(step.cases),
         "moves": dict(moves),
         "moves_left_out": max(0, len(step.moves) - _MOST_MOVES),

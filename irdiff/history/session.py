@@ -1,9 +1,10 @@
-"""The binaries of many versions as one run, to be timed in one session on one GPU: all against one reference.
+"""Collects the binaries of many versions as one run, to be timed in one session on one GPU against one
+reference.
 
-The folders of a series' runs hold the binaries of what changed from neighbour to neighbour; what did not
-change has its neighbour's. Here each case has one entry for each machine code, `family/workload:label~3.7.0`,
-whose base is the reference and whose head is that version, so that `irdiff time` needs nothing else: no
-compiler, no history, and one folder.
+The run folders of a series hold the binaries of what changed from neighbour to neighbour; what did not change
+has its neighbour's. Here each case has one entry for each machine code, `family/workload:label~3.7.0`, whose
+base is the reference and whose head is that version. So `irdiff time` needs no compiler and no history, only
+this folder.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class Session:
     """The content of `session.json`."""
 
     reference: str
-    """The name of the version that all others are held against."""
+    """The name of the version that all others are compared with."""
     versions: Mapping[str, str]
     """Names by label."""
     same: Mapping[str, Mapping[str, str]]
-    """By case: the label of each version, and that of the one whose binary stands for it."""
+    """By case: the label of each version, and that of the version whose binary it shares."""
 
 
 _session = TypeAdapter(Session)
@@ -64,9 +65,8 @@ def parse(case_id: str) -> tuple[str, str]:
 
 
 def write(series: SeriesLines, targets: Sequence[Target], out: Path) -> Session:
-    """Writes the run folder of a session, its reference the newest version.
-
-    Raises HistoryError where a run's folder is gone, or no case has two versions to be timed.
+    """Writes the run folder of a session, with the newest version as reference. Raises HistoryError if a
+    run's folder is gone, or no case has two versions to be timed.
     """
     names = {target.name for target in targets}
     loaded = [
@@ -114,7 +114,7 @@ def _as_run(
     cases: Sequence[Case],
     launches: Mapping[str, Launch],
 ) -> Run:
-    """In the form of the newest run."""
+    """Copies the form of the newest run."""
     names = {target.name for target in targets}
     return replace(
         newest,
@@ -142,8 +142,8 @@ def _loaded(series: SeriesLines, folder: Path) -> tuple[Path, Run]:
 def _codes(
     case_id: str, runs: Iterable[tuple[int, int, tuple[Path, Run]]], count: int
 ) -> tuple[dict[int, _Code], list[int]]:
-    """What can be launched of a case, by the place of the version that stands for its machine code, and that
-    place for each version.
+    """Returns the launchable code of a case by version place, one for each machine code, and for each version
+    the place of its code.
     """
     alike = list(range(count))
     by_place: dict[int, _Code] = {}
@@ -216,7 +216,7 @@ def _write(out: Path, run: Run, session: Session, files: Mapping[str, Path]) -> 
 
 
 def load(folder: Path) -> Session | None:
-    """None for an ordinary run. Raises HistoryError."""
+    """Returns None for an ordinary run. Raises HistoryError."""
     try:
         return _session.validate_json((folder / FILE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):

@@ -1,11 +1,12 @@
-"""A site of plain files: a page, a script, a style, a chart library, and data that the page loads on demand.
+"""Writes a site of plain files: a page, a script, a style, a chart library, and data that the page loads on
+demand.
 
     index.html    every view, by what stands behind `#`
     assets/       what this module copies: nothing is loaded from anywhere else
     data/         columns, each file a script that hands its compressed content to the page
     runs/         reports of the runs whose folders are still there
 
-Data are scripts because a browser that opens a file from a disk lets it load scripts, and nothing else.
+Data are scripts because a browser that opens a page from a disk may load scripts, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from irdiff.errors import RunFolderError
 from irdiff.history import lines, page_data, steps
 from irdiff.history.database import Database, HistoryError
-from irdiff.history.lines import PairRow
+from irdiff.history.lines import VersionPair
 from irdiff.history.page_data import Json
 
 _MARK = "irdiff-history-site"
@@ -32,23 +33,23 @@ _LEVEL = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """Counts of what a site holds."""
+    """Counts of the site's content."""
 
     versions: int
     cases: int
     steps: int
     reports: int
     overview_bytes: int
-    """Of all that a browser loads to show the first page."""
+    """All that a browser loads to show the first page."""
     size_bytes: int
 
 
 Render = Callable[[Path], str]
-"""The report of a run folder as a page. Raises RunFolderError where the folder is none."""
+"""Renders the report of a run folder. Raises RunFolderError if the folder holds no run."""
 
 
 def write(database: Database, out: Path, assets: Path, render: Render | None) -> Written:
-    """Replaces only what an earlier call wrote. Raises HistoryError where `out` holds something else."""
+    """Replaces only what an earlier call wrote. Raises HistoryError if `out` holds something else."""
     names = lines.series_names(database)
     if not names:
         raise HistoryError(
@@ -61,10 +62,10 @@ def write(database: Database, out: Path, assets: Path, render: Render | None) ->
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
     content = page_data.overview(histories, stepped, now)
     reports = 0
-    for number, (series, rows) in enumerate(zip(histories, content["series"], strict=True)):
-        for place, name in enumerate(rows["workloads"]):
+    for number, (series, series_data) in enumerate(zip(histories, content["series"], strict=True)):
+        for place, name in enumerate(series_data["workloads"]):
             _put(out, f"kernel-{number}-{place}", {"workload": name, **page_data.workload(series, name)})
-        for pair, pair_entry in zip(series.pairs, rows["pairs"], strict=True):
+        for pair, pair_entry in zip(series.pairs, series_data["pairs"], strict=True):
             changes = page_data.pair_steps(series, pair, stepped[series.name])
             _put(out, f"pair-{number}-{pair.base}-{pair.head}", changes)
             pair_entry["report"] = _report(out, pair, render)
@@ -99,8 +100,8 @@ def _clear(out: Path) -> None:
         ) from error
 
 
-def _report(out: Path, pair: PairRow, render: Render | None) -> str | None:
-    """None where its folder is gone, or holds another run."""
+def _report(out: Path, pair: VersionPair, render: Render | None) -> str | None:
+    """Returns None if the run's folder is gone, or holds another run."""
     folder = Path(pair.place)
     if render is None or not pair.place or not (folder / "run.json").is_file():
         return None

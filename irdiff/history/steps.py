@@ -1,9 +1,9 @@
-"""Steps: where the lines of cases bent, joined to what bent them.
+"""Steps: where the lines of cases moved, grouped by cause.
 
-The cases that one run puts into one change group, and whose facts moved, are one step: they were moved by the
-same edit. An edit that may be wrong is a step, whether a fact moved or not. Facts are exact, so any other
-number is a move. Timings are noisy: neighbours of one session differ where their intervals say so, and long
-lines where `change_points` finds a level. Pure.
+The cases that one run puts into one change group, and whose facts moved, are one step: the same edit moved
+them. An edit that may be wrong is a step, whether a fact moved or not. Facts are exact, so any other number
+is a move. Timings are noisy: neighbours of one session differ if their intervals say so, and long lines where
+`change_points` finds a level.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from irdiff.group.report_classes import ReportClass
 from irdiff.history import change_points
 from irdiff.history.database import NOT_CARRIED
-from irdiff.history.lines import GroupRow, PairRow, SeriesLines, Timing, Values
+from irdiff.history.lines import HistoryGroup, SeriesLines, Timing, Values, VersionPair
 from irdiff.history.versions import COMMITS, RELEASES
 from irdiff.model import Verdict
 from irdiff.words import first_few
 
 TIME = "time"
 LONG = 12
-"""Timings of a line from which on its own history says more than the intervals of two sessions."""
+"""From so many timings on, a line's own history is better than the intervals of two sessions."""
 _BACK = 0.5
-"""The share of a step's moves that must be back where they were for it to be undone."""
+"""The share of a step's moves that must have their former value again for it to be undone."""
 _NAMED = 3
 """Workloads in the title of a step without a group."""
 _WITHOUT_GROUP: Mapping[str, str] = {
@@ -40,7 +40,7 @@ _WITHOUT_GROUP: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """One line that bent."""
+    """One line that moved."""
 
     case_id: str
     fact: str
@@ -57,12 +57,12 @@ class Step:
     base: int
     head: int
     """Places of both versions in the series."""
-    group: GroupRow | None
+    group: HistoryGroup | None
     title: str
     cases: tuple[str, ...]
     moves: tuple[Move, ...]
     undone_at: int | None
-    """The place of the version at which most of it was back as before."""
+    """The place of the version at which most of it was undone."""
     bisect: str
 
     @property
@@ -79,14 +79,16 @@ class Step:
 
 
 def find(series: SeriesLines) -> list[Step]:
-    """The newest first, the gravest of a pair first."""
+    """The newest come first, and the gravest of a pair."""
     timed = _timing_moves(series)
     steps = [step for pair in series.pairs for step in _of_pair(series, pair, timed)]
     return sorted(steps, key=lambda step: (-step.head, not step.is_hazard, -len(step.cases), step.id))
 
 
-def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, int], Move]) -> list[Step]:
-    members: dict[tuple[GroupRow | None, str], list[str]] = defaultdict(list)
+def _of_pair(
+    series: SeriesLines, pair: VersionPair, timed: Mapping[tuple[str, int, int], Move]
+) -> list[Step]:
+    members: dict[tuple[HistoryGroup | None, str], list[str]] = defaultdict(list)
     moves: dict[str, list[Move]] = {}
     for case, (verdict, group, _) in pair.verdicts.items():
         moves[case] = _moves(series.facts.get(case, {}), case, pair)
@@ -98,7 +100,7 @@ def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, 
     return [_step(series, pair, group, verdict, cases, moves) for (group, verdict), cases in members.items()]
 
 
-def _moves(facts: Mapping[str, Values], case: str, pair: PairRow) -> list[Move]:
+def _moves(facts: Mapping[str, Values], case: str, pair: VersionPair) -> list[Move]:
     moves = []
     for fact, values in facts.items():
         if fact in NOT_CARRIED:  # moves with names and debug information
@@ -111,8 +113,8 @@ def _moves(facts: Mapping[str, Values], case: str, pair: PairRow) -> list[Move]:
 
 def _step(
     series: SeriesLines,
-    pair: PairRow,
-    group: GroupRow | None,
+    pair: VersionPair,
+    group: HistoryGroup | None,
     verdict: str,
     members: Sequence[str],
     moves: Mapping[str, Sequence[Move]],
@@ -121,9 +123,9 @@ def _step(
     listed = tuple(move for case in cases for move in moves[case])
     shown = group.representative if group else cases[0]
     key = f"{series.name} {series.versions[pair.base].name} {series.versions[pair.head].name}"
-    what = f"{group.id} {group.representative}" if group else verdict
+    cause = f"{group.id} {group.representative}" if group else verdict
     return Step(
-        id=hashlib.sha256(f"{key} {what}".encode()).hexdigest()[:12],
+        id=hashlib.sha256(f"{key} {cause}".encode()).hexdigest()[:12],
         base=pair.base,
         head=pair.head,
         group=group,
@@ -136,13 +138,15 @@ def _step(
 
 
 def _title(verdict: str, cases: Sequence[str]) -> str:
-    """Of cases in no group."""
+    """For cases in no group."""
     names = sorted({case.partition(":")[0] for case in cases})
     return f"{_WITHOUT_GROUP.get(verdict, f'moved, though {verdict}')}: {first_few(names, _NAMED)}"
 
 
 def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | None:
-    """The first later version at which at least half of the moved facts have their former value again."""
+    """Returns the first later version at which at least half of the moved facts have their former value
+    again.
+    """
     exact = [move for move in moves if move.fact != TIME]
     for place in range(head + 1, len(series.versions)):
         back = sum(series.facts[move.case_id][move.fact][place] == move.before for move in exact)
@@ -152,7 +156,7 @@ def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | N
 
 
 def bisect_command(series: SeriesLines, base: int, head: int, case: str) -> str:
-    """Empty where the versions are no commits, and lie on no line of any."""
+    """Empty if the versions are neither commits nor releases."""
     good, bad = series.versions[base], series.versions[head]
     if series.name == COMMITS:
         return f"irdiff bisect {good.name} {bad.name} --case '{case}'"
@@ -183,7 +187,7 @@ def _timing_moves(series: SeriesLines) -> dict[tuple[str, int, int], Move]:
 
 
 def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
-    """Neighbours among the timed versions between which the time moved."""
+    """Returns neighbours among the timed versions between which the time moved."""
     timed = [(place, point) for place, point in enumerate(points) if point is not None]
     neighbours = list(itertools.pairwise(timed))
     if len(timed) >= LONG:
@@ -195,9 +199,8 @@ def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
 
 
 def differ(before: Timing, after: Timing) -> bool:
-    """Two ratios to one reference differ beyond what the same binary is off by when it is loaded again.
-
-    Taking the reference's error as independent is cautious.
+    """Two ratios to one reference differ by more than the same binary loaded again. Treating the reference's
+    error as independent is cautious.
     """
     distance = abs(math.log(after.ratio / before.ratio))
     halves = [math.log(point.high / point.low) / 2 for point in (before, after)]

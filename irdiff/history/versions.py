@@ -1,13 +1,13 @@
 """Versions: how a side of a run is named, which series it belongs to, and how a series is ordered.
 
-From what a user writes for a backfill `of_specs` makes the versions that it means, the oldest first:
+`of_specs` expands a user's specs for a backfill into versions, the oldest first:
 
     triton==3.2.0..3.9.0    every release between the two that the package index has for this Python
     triton==3.8.0           one of them
     v1.0..main              the commits of a repository on the first-parent line between two revisions
 
-Which versions an index has is asked of uv, one after another: it knows the index that is configured, its
-credentials and which wheels fit, and each answer leaves out those before.
+uv finds the versions of an index, one after another, each answer excluding those before: it knows the
+configured index, its credentials and which wheels fit.
 """
 
 from __future__ import annotations
@@ -49,28 +49,26 @@ class Version:
     label: str
     """Its name on a page."""
     toolchain: str
-    """The digest of the toolchain."""
     corpus: str
     """The digest of the kernels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Version):
-    """One version that a backfill wants."""
+    """One version of a backfill."""
 
     toolchain: str = ""
     corpus: str = ""
-    """Empty until the version is at hand."""
+    """Empty until the version is resolved."""
     spec: str
     day: str | None
-    """YYYY-MM-DD, where the version names one."""
+    """YYYY-MM-DD, if the version names one."""
 
     def version(self, side: Side) -> Version:
         return replace(self, toolchain=side.toolchain.digest, corpus=side.corpus.digest)
 
 
 def of_run(run: Run) -> Sides[Version]:
-    """Both sides of a run."""
     is_kernels = run.base.digest == run.head.digest and run.base.corpus != run.head.corpus
     base = _version(run.base, f"{run.created} 0", is_kernels)
     return Sides(base=base, head=_version(run.head, f"{run.created} 1", is_kernels))
@@ -94,7 +92,9 @@ def _version(side: Revision, when: str, is_kernels: bool) -> Version:
 
 
 def sort_key(version: str) -> str:
-    """A text that sorts as PEP 440 orders versions: dev before pre-release before release before post."""
+    """Returns a text that sorts as PEP 440 orders versions: dev before pre-release before release before
+    post.
+    """
     try:
         parsed = PackagedVersion(version)
     except InvalidVersion:
@@ -111,7 +111,7 @@ def sort_key(version: str) -> str:
 
 
 def date_of(version: str) -> str | None:
-    """The day that a nightly's version names, as YYYY-MM-DD; None where it names none."""
+    """Returns the day that a nightly's version names, as YYYY-MM-DD; None if it names none."""
     match = _DATE.search(version)
     return "-".join(match.groups()[:3]) if match else None
 
@@ -170,7 +170,9 @@ def release(version: str) -> Point:
 
 
 def between(low: str, high: str, newest: Callable[[str], str | None]) -> list[str]:
-    """The versions from `low` to `high`, oldest first; `newest` finds the newest that meets a requirement."""
+    """Returns the versions from `low` to `high`, oldest first; `newest` finds the newest for a
+    requirement.
+    """
     newer: list[str] = []
     while len(newer) < _MOST:
         without = "".join(f",!={version}" for version in newer)
@@ -227,7 +229,9 @@ def _commit(commit: str, moment_s: int, place: int) -> Point:
 
 
 def thinned(points: Sequence[Point], every_days: int) -> list[Point]:
-    """The last point of each span of so many days, and the first and last of all; all of them for 0."""
+    """Returns the last point of each span of so many days, and the first and last of all; all of them
+    for 0.
+    """
     if not every_days:
         return list(points)
     undated = [point.label for point in points if point.day is None]

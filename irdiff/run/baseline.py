@@ -1,10 +1,10 @@
-"""What an earlier run showed already: `--baseline RUN` leaves it out of a report, and counts it. Pure.
+"""Leaves out of a report what an earlier run showed already, and counts it: `--baseline RUN`.
 
-A case is known where the earlier run has it with the same verdict and the same digest of its concrete edit,
-read by the same normalizers, with the same facts and findings. That digest is of the executing code of both
-sides where it differs, else of every text, and of the differences in the launch: so base's and head's code of
-a known case is the code that the earlier run showed, whatever else changed. A case without such a digest is
-never known, nor one that is nondeterministic: its code may be another one each time.
+A case is in the baseline if the earlier run has it with the same verdict, the same digest of its concrete
+edit, read by the same normalizers, and the same facts and findings. That digest covers the executing code of
+both sides if it differs, else every text, and the differences in the launch. So base's and head's code of
+such a case is the code that the earlier run showed. A case without such a digest is never in the baseline,
+nor one that is nondeterministic: its code may differ each time.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from irdiff.model import Case, ChangeGroup, Run
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """The new part of a run, as a run, and how much was known."""
+    """The new part of a run, as a run, and how much the baseline had."""
 
     run: Run
-    known: tuple[Case, ...]
+    left_out: tuple[Case, ...]
     """Cases that are left out."""
     groups: int
-    """Groups in which every case is known."""
+    """Groups of which every case is left out."""
 
 
 def news(run: Run, earlier: Run) -> News:
-    baseline = _known(run, earlier)
+    baseline = _left_out(run, earlier)
     if not baseline:
-        return News(run=run, known=(), groups=0)
+        return News(run=run, left_out=(), groups=0)
     cases = tuple(case for case in run.cases if case.id not in baseline)
     of_id = {case.id: case for case in cases}
     groups = tuple(left for group in run.groups if (left := _left(group, of_id)))
@@ -40,12 +40,12 @@ def news(run: Run, earlier: Run) -> News:
     summary = radius.summarize(cases, targets)
     return News(
         run=replace(run, cases=cases, groups=groups, targets=targets, summary=summary),
-        known=tuple(case for case in run.cases if case.id in baseline),
+        left_out=tuple(case for case in run.cases if case.id in baseline),
         groups=len(run.groups) - len(groups),
     )
 
 
-def _known(run: Run, earlier: Run) -> frozenset[str]:
+def _left_out(run: Run, earlier: Run) -> frozenset[str]:
     if run.normalizer_version != earlier.normalizer_version:
         return frozenset()
     before = {case.id: case for case in earlier.cases}
@@ -63,7 +63,9 @@ def _evidence(case: Case) -> tuple[object, ...]:
 
 
 def _left(group: ChangeGroup, cases: Mapping[str, Case]) -> ChangeGroup | None:
-    """The group with these of its cases, the gravest as example if its own is not one; None without any."""
+    """Restricts a group to these cases, with the gravest as example if its own is not among them; None
+    without any.
+    """
     members = tuple(member for member in group.members if member in cases)
     if group.representative in cases or not members:
         return replace(group, members=members) if members else None

@@ -1,6 +1,5 @@
-"""Why a comparison, or a part of it, gave no run: `failure.json`, in the place of a run or next to it.
-
-It comes from a job that nobody trusts, as a run does: it is read within bounds, and shown escaped.
+"""`failure.json`: why a comparison, or a part of it, gave no run. It lies in place of a run or next to it. It
+comes from an untrusted job, like a run: it is read within bounds, and shown escaped.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ _MAX_LINE = 400
 
 @dataclass(frozen=True, kw_only=True)
 class PartFailure:
-    """One step that ended with another code than zero."""
+    """One step with another exit code than zero."""
 
     step: str
-    """What was done, in words: `compare 2/4`."""
+    """In words: `compare 2/4`."""
     code: int
-    """How it ended; 124 where it ran out of time."""
+    """124 if it ran out of time."""
     lines: tuple[str, ...]
-    """The last lines that it printed."""
+    """The last lines of its output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ _adapter = TypeAdapter(_FailureFile)
 
 
 def of_output(step: str, code: int, lines: Sequence[str]) -> PartFailure:
-    """Keeps the end of what was printed, where the reason stands."""
+    """Keeps the end of the output, which has the reason."""
     kept = [line.rstrip()[:_MAX_LINE] for line in lines if line.strip()][-_MAX_LINES:]
     return PartFailure(step=step[:200], code=code, lines=tuple(kept))
 
@@ -56,7 +55,7 @@ def write(folder: Path, parts: Iterable[PartFailure]) -> None:
 
 
 def load(folder: Path) -> tuple[PartFailure, ...]:
-    """What failed; nothing where the folder says of no failure. Raises RunFolderError for a damaged file."""
+    """Returns nothing if the folder has no failure. Raises RunFolderError for a damaged file."""
     if not folder.is_dir() or not (folder / FILE).exists():
         return ()
     content = run_folder.read_file(folder, (FILE,), _MAX_BYTES)

@@ -1,4 +1,4 @@
-"""Joins the runs of shards (`irdiff compare --shard K/N`), or of several targets, to one run. Pure."""
+"""Joins the runs of shards (`irdiff compare --shard K/N`), or of several targets, to one run."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ _COUNTS_CASES = "determinism check: "
 
 
 def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
-    """One run with the cases of all. `partial` lets shards be missing; a note then says which.
-
-    Raises UsageError where the runs are not of one comparison.
+    """`partial` allows missing shards; a note then names them. Raises UsageError if the runs are not of one
+    comparison.
     """
     if not runs:
         raise UsageError("there is nothing to merge")
@@ -77,13 +76,13 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
 
 
 def _of_its_shard(note: str, run: Run) -> str:
-    """With the shard before it where the note counts cases of the shard alone."""
+    """Prefixes the shard if the note counts cases of the shard alone."""
     shard, shards = run.options.shard
     return f"shard {shard}/{shards}: {note}" if shards > 1 and note.startswith(_COUNTS_CASES) else note
 
 
 def _is_of_one_part(note: str, runs: Sequence[Run]) -> bool:
-    """It says that a pattern matches no case, and of another shard, or target, it does."""
+    """The note says that a pattern matches no case, but in another shard, or for another target, it does."""
     if not notices.is_unmatched(note):
         return False
     cases = {run.options.cases for run in runs if note in run.notes}
@@ -91,7 +90,7 @@ def _is_of_one_part(note: str, runs: Sequence[Run]) -> bool:
 
 
 def _options(runs: Sequence[Run]) -> Options:
-    """What holds of all runs: a part that was chosen from one of them is not the whole of it."""
+    """Returns what holds for all runs: a selection in one of them is none of the whole."""
     every = [run.options for run in runs]
     return replace(
         every[0],
@@ -106,7 +105,7 @@ def _options(runs: Sequence[Run]) -> Options:
 
 
 def _cases_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Patterns of all that was chosen; none where every run has all cases of its targets."""
+    """Joins the patterns of all runs; none if every run has all cases of its targets."""
     chosen = {run.options.cases for run in runs}
     if len(chosen) == 1:
         return chosen.pop()
@@ -140,7 +139,7 @@ def _targets(runs: Sequence[Run]) -> tuple[Target, ...]:
 
 
 def _environment(runs: Sequence[Run]) -> dict[str, str]:
-    """What differs between hosts is kept side by side: it may explain a difference."""
+    """Keeps differences between hosts side by side, because they may explain a difference."""
     names = sorted({name for run in runs for name in run.environment})
     values = {name: sorted({run.environment.get(name, "unset") for run in runs}) for name in names}
     return {name: " | ".join(values_of_name) for name, values_of_name in values.items()}
@@ -153,8 +152,8 @@ def _groups(runs: Sequence[Run], cases: Mapping[str, Case]) -> tuple[ChangeGroup
 
 
 def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGroup:
-    """The same edit, seen in several shards: the gravest part ranks it, the shortest edit of those that are
-    as grave shows it, and its title holds for all members.
+    """Joins the same edit of several shards. The gravest part ranks it, the shortest edit of the gravest
+    shows it, and its title holds for all members.
     """
     if len(parts) == 1:
         return parts[0]
@@ -175,7 +174,7 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
 
 
 def _reach(parts: Sequence[Reach]) -> Reach | None:
-    """Each run counts its own cases. A function ran where one of the runs that read its file ran it."""
+    """Each run counts its own cases. A function ran if one of the runs that read its file ran it."""
     if not parts:
         return None
     files = _by_key((file for part in parts for file in part.files), lambda file: file.path)
@@ -228,12 +227,11 @@ def _by_key(values: Iterable[T], key: Callable[[T], object]) -> list[list[T]]:
 
 
 def missing_shards(runs: Iterable[Run]) -> str:
-    """Which shards are missing, in words; empty where all are there.
+    """Names missing shards; empty if all are there.
 
-    Shards that were cut from different lists of cases leave cases out, too: a workload may launch something
-    else on another machine.
-
-    Raises UsageError for shards of different totals, which overlap and leave gaps.
+    Shards that were cut from different lists of cases leave cases out too, because a workload may launch
+    something else on another machine. Raises UsageError for shards of different totals, which overlap and
+    leave gaps.
     """
 
     def cut(run: Run) -> object:
@@ -254,7 +252,7 @@ def missing_shards(runs: Iterable[Run]) -> str:
 
 
 def without_shard(command: Sequence[str]) -> tuple[str, ...]:
-    """The words that a user would have typed for the whole, for the record."""
+    """Returns the command that a user would have typed for the whole, for the record."""
     pairs = zip(("", *command), command, strict=False)
     return tuple(
         word for before, word in pairs if "--shard" not in (before, word) and not word.startswith("--shard=")

@@ -1,8 +1,8 @@
-"""Opens a run that came as a zip or tar file, as a CI artifact does. The file may come from an attacker.
+"""Opens a run that comes as a zip or tar file, like a CI artifact. The file may come from an attacker.
 
-Only what a run folder consists of is unpacked, to names made here from validated parts, as plain files. A
-file that holds a link, a device, or a path that leaves it is refused as a whole: no honest run has one.
-Every byte counts as it comes out, whatever the headers promise.
+Only the files of a run folder are unpacked, to names made here from validated parts, as plain files. A file
+that holds a link, a device, or a path that leaves it is refused as a whole: no honest run has one. Every byte
+counts as it is unpacked, whatever the headers promise.
 """
 
 from __future__ import annotations
@@ -47,13 +47,12 @@ _DAMAGED = (
     MemoryError,
     OSError,
 )
-"""What the readers raise on damaged files, found by fuzzing; OSError also where the disk is full."""
+"""Errors of the readers on damaged files, found by fuzzing; OSError also if the disk is full."""
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """The run folder that `path` is, or that the archive `path` holds, unpacked for the time of the block.
-
+    """Yields the run folder `path`, or the unpacked run of the archive `path`, which is removed afterwards.
     Raises RunFolderError.
     """
     if path.is_dir() or path.suffix == ".json":
@@ -104,7 +103,7 @@ class _Readable(Protocol):
 
 
 class _Writer:
-    """Writes members below one folder and keeps count of what all of them cost."""
+    """Writes members below one folder and counts what all of them cost."""
 
     def __init__(self, archive: Path, folder: Path) -> None:
         self.archive = archive
@@ -113,11 +112,11 @@ class _Writer:
         self.members = 0
         self.prefix: str | None = None
 
-    def refuse(self, what: str) -> RunFolderError:
-        return RunFolderError(f"{self.archive} is not the archive of a run: {what}")
+    def refuse(self, reason: str) -> RunFolderError:
+        return RunFolderError(f"{self.archive} is not the archive of a run: {reason}")
 
     def destination(self, name: str) -> Path | None:
-        """Where a member goes; None for one that is no part of a run."""
+        """Returns None for a member that is no part of a run."""
         self.members += 1
         if self.members > MAX_MEMBERS:
             raise self.refuse(f"more than {MAX_MEMBERS} members")
@@ -170,7 +169,9 @@ def _unpack_zip(file: IO[bytes], writer: _Writer) -> None:
 
 
 def _zip_directory_bytes(file: IO[bytes]) -> int:
-    """Size in the end records (PKWARE APPNOTE 6.3.10, 4.3.14, 4.3.16): `zipfile` reads that much at once."""
+    """Reads the size from the end records (PKWARE APPNOTE 6.3.10, 4.3.14, 4.3.16): `zipfile` reads that much
+    at once.
+    """
     size = file.seek(0, 2)
     start = max(0, size - 65_557 - 76)
     file.seek(start)
@@ -215,7 +216,7 @@ def _unpack_tar(file: IO[bytes], writer: _Writer) -> None:
 
 
 class _ShortReads:
-    """Refuses to read much at once: `tarfile` takes an extended header whole, of any size that it states."""
+    """Refuses large reads: `tarfile` reads an extended header at once, of any size that it states."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file

@@ -1,8 +1,8 @@
-"""What a schema cannot say of a run: bounds, and that it agrees with itself.
+"""Checks bounds of a run, and that it agrees with itself, which a schema cannot do.
 
-A run may be forged. Nothing in it proves that a kernel was really compiled, but a run whose counts,
-groups or digests contradict its own cases is refused, so that no report says one thing in its first
-line and another below.
+A run may be forged. Nothing in it proves that a kernel was really compiled, but a run whose counts, groups or
+digests contradict its own cases is refused, so that no report says one thing in its first line and another
+below.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_NAME = 1_000
 """Characters of an id or a name."""
 MAX_DEPTH = 32
 MAX_NUMBER = 1e40
-"""More than any count, size, time or fp32 scalar: beyond it, sums and formats of a report mean nothing."""
+"""More than any count, size, time or fp32 scalar. Beyond it, sums and formats of a report mean nothing."""
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -41,7 +41,7 @@ def check_values(text: bytes, path: Path) -> None:
 
 
 def check_document(document: object, path: Path) -> None:
-    """Refuses numbers that are not finite or beyond all bounds, and what is nested deeper than any run."""
+    """Refuses numbers that are not finite or out of bounds, and too deep nesting."""
     values: list[Any] = [document]
     for _ in range(MAX_DEPTH):
         numbers = (value for value in values if isinstance(value, int | float))
@@ -54,10 +54,10 @@ def check_document(document: object, path: Path) -> None:
 
 
 def check_run(run: Run, path: Path) -> None:
-    """Raises RunFolderError where the run contradicts itself or is out of all bounds."""
+    """Raises RunFolderError if the run contradicts itself or is out of bounds."""
 
-    def refuse(what: str) -> RunFolderError:
-        return RunFolderError(f"{path} is not a valid run: {what}", hint="run `irdiff compare` again")
+    def refuse(reason: str) -> RunFolderError:
+        return RunFolderError(f"{path} is not a valid run: {reason}", hint="run `irdiff compare` again")
 
     _check_sizes(run, refuse)
     _check_cases(run, refuse)
@@ -81,9 +81,9 @@ def _check_sizes(run: Run, refuse: _Refuse) -> None:
         ("lines of the runtime's diff", sum(len(edit.diff) for edit in run.runtime), MAX_EDITED),
         ("hunks", sum(len(source.hunks) for source in _sources(run)), MAX_EDITED),
     )
-    for what, count, limit in bounds:
+    for noun, count, limit in bounds:
         if count > limit:
-            raise refuse(f"it has {count} {what}, more than {limit}")
+            raise refuse(f"it has {count} {noun}, more than {limit}")
     for name in _names(run):
         if len(name) > MAX_NAME:
             raise refuse(f"the name {_shown(name)} has {len(name)} characters")
@@ -120,8 +120,8 @@ def _check_cases(run: Run, refuse: _Refuse) -> None:
         if key != launch.key:
             raise refuse(f"launch {_shown(key)} is not filed under the digest of what it says")
     for case in run.cases:
-        if what := _contradiction(case, frozenset(targets), run):
-            raise refuse(f"case {_shown(case.id)} {what}")
+        if contradiction := _contradiction(case, frozenset(targets), run):
+            raise refuse(f"case {_shown(case.id)} {contradiction}")
 
 
 def _contradiction(case: Case, targets: frozenset[str], run: Run) -> str | None:
@@ -141,7 +141,7 @@ def _contradiction(case: Case, targets: frozenset[str], run: Run) -> str | None:
         "is called broken and says no failure": case.verdict is not Verdict.BROKEN or failed,
         "is called failing and says no failure": case.verdict is not Verdict.FAILING or failed,
     }
-    return next((what for what, holds in claims.items() if not holds), None)
+    return next((claim for claim, holds in claims.items() if not holds), None)
 
 
 def _is_whole(stage: str, artifact: Artifact) -> bool:

@@ -5,9 +5,8 @@
     timing.json          added by `irdiff time`
 
 It can be zipped, moved and read elsewhere. A folder may come from an attacker (a pull request's job), so
-reading takes nothing on trust: sizes are bounded, the schema is checked, digests are verified, links
-are not followed and no path of the folder's making is used. `run_checks` holds what a schema cannot say;
-`run_archive` opens a zipped run.
+nothing is trusted: sizes are bounded, the schema is checked, digests are verified, links are not followed and
+no path from the folder is used. `run_checks` checks what a schema cannot; `run_archive` opens a zipped run.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 _run, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
 _LONG: dict[str, type] = {"launches": dict, "cases": list}
 _MAX_ROW_VALUES, _MAX_HEAD_VALUES = 100_000, 2_000_000
-"""Values in the JSON of a launch or case, and in all that is neither."""
+"""Values in the JSON of one launch or case, and in everything else."""
 
 
 def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
     """Writes a whole run folder, or leaves everything as it was.
 
-    Raises StoreError where it cannot, UsageError where `folder` holds anything but a run, and RunFolderError
-    for a run that contradicts itself or is beyond the bounds of what is read.
+    Raises StoreError if it cannot, UsageError if `folder` holds anything but a run, and RunFolderError for a
+    run that contradicts itself or exceeds the bounds of a reader.
     """
     run_checks.check_run(run, folder)
     try:
@@ -65,12 +64,12 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
 
 
 def dump(run: Run) -> bytes:
-    """`run.json`, the same bytes for the same run."""
+    """Returns `run.json`, the same bytes for the same run."""
     return b"".join(stored(run))
 
 
 def stored(run: Run) -> Iterator[bytes]:
-    """The same in parts: the short entries, then launches and cases, each on a line of its own."""
+    """Yields the same in parts: the short entries, then launches and cases, each on a line of its own."""
     short = _run.dump_python(replace(run, schema=SCHEMA, launches={}, cases=()), mode="json")
     lines = [f'"{name}": {json.dumps(value)}' for name, value in short.items() if name not in _LONG]
     yield ("{\n " + ",\n ".join(lines) + ',\n "launches": {').encode()
@@ -88,9 +87,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def load(folder: Path) -> Run:
-    """The run of a folder (or of a `run.json`), checked.
-
-    Raises RunFolderError for anything but a whole run of a known schema that agrees with itself.
+    """Loads the run of a folder (or of a `run.json`), checked. Raises RunFolderError for anything but a
+    whole, consistent run of a known schema.
     """
     root, name = (folder, "run.json") if folder.is_dir() else (folder.parent, folder.name)
     path = root / name
@@ -116,8 +114,8 @@ def load(folder: Path) -> Run:
 
 
 def _read(document: dict[str, Any], path: Path) -> Run:
-    """Validates rows one by one, up to the first that is not valid: pydantic collects every error of a value,
-    and each takes a kilobyte.
+    """Validates launches and cases one by one, up to the first invalid one: pydantic collects every error of
+    a value, at a kilobyte each.
     """
 
     def read(adapter: TypeAdapter[Any], where: str, value: object, limit: int = _MAX_ROW_VALUES) -> Any:
@@ -135,15 +133,19 @@ def _read(document: dict[str, Any], path: Path) -> Run:
                 hint="read it with the irdiff that wrote it, or compare again",
             ) from error
 
-    rows = {name: document.pop(name) for name, kind in _LONG.items() if isinstance(document.get(name), kind)}
-    run: Run = read(_run, "", document | {name: _LONG[name]() for name in rows}, _MAX_HEAD_VALUES)
-    launches = {key: read(_launch, "launches", record) for key, record in rows["launches"].items()}
-    cases = tuple(read(_case, f"cases.{number}", record) for number, record in enumerate(rows["cases"]))
+    long_entries = {
+        name: document.pop(name) for name, kind in _LONG.items() if isinstance(document.get(name), kind)
+    }
+    run: Run = read(_run, "", document | {name: _LONG[name]() for name in long_entries}, _MAX_HEAD_VALUES)
+    launches = {key: read(_launch, "launches", record) for key, record in long_entries["launches"].items()}
+    cases = tuple(
+        read(_case, f"cases.{number}", record) for number, record in enumerate(long_entries["cases"])
+    )
     return replace(run, launches=launches, cases=cases)
 
 
 def artifact(folder: Path, digest: str) -> bytes | None:
-    """The content of an artifact that the run folder holds, verified; None where it does not hold it."""
+    """Returns the verified content of an artifact; None if the run folder does not hold it."""
     if not run_checks.DIGEST.fullmatch(digest):
         raise RunFolderError(f"{digest[:80]!a} is not a digest")
     root = folder if folder.is_dir() else folder.parent
@@ -157,8 +159,8 @@ def artifact(folder: Path, digest: str) -> bytes | None:
     return content
 
 
-def unpacked(packed: bytes, limit_bytes: int, what: str) -> bytes:
-    """What zstd packed. Raises RunFolderError where it is damaged, cut off, or longer than a limit."""
+def unpacked(packed: bytes, limit_bytes: int, subject: str) -> bytes:
+    """Unpacks zstd. Raises RunFolderError if it is damaged, cut off, or longer than the limit."""
     # in parts: a header may promise any size, and a block say in four bytes that a byte repeats 128 KiB long
     codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
     content = bytearray()
@@ -166,26 +168,25 @@ def unpacked(packed: bytes, limit_bytes: int, what: str) -> bytes:
         for start in range(0, len(packed), _CHUNK_BYTES):
             content += codec.decompress(packed[start : start + _CHUNK_BYTES])
             if len(content) > limit_bytes:
-                raise RunFolderError(f"{what} unpacks to more than {limit_bytes} bytes")
+                raise RunFolderError(f"{subject} unpacks to more than {limit_bytes} bytes")
             if codec.eof:
                 return bytes(content)
     except (zstandard.ZstdError, MemoryError) as error:
-        raise RunFolderError(f"{what} is damaged: {error}") from error
-    raise RunFolderError(f"{what} is cut off")
+        raise RunFolderError(f"{subject} is damaged: {error}") from error
+    raise RunFolderError(f"{subject} is cut off")
 
 
 def first_mistake(error: ValidationError) -> str:
-    """The place of the first value that a schema refuses, and why."""
+    """Returns the place of the first value that a schema refuses, and why."""
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg'][:200]}"
 
 
-class _AbsentError(RunFolderError):
-    """A file is not in the folder."""
+class _AbsentError(RunFolderError): ...
 
 
 def read_file(root: Path, names: tuple[str, ...], limit_bytes: int) -> bytes:
-    """The content of what `opened` opens."""
+    """Opens and reads like `opened`."""
     with opened(root, names, limit_bytes) as file:
         content = file.read(limit_bytes + 1)
     if len(content) > limit_bytes:
@@ -195,9 +196,8 @@ def read_file(root: Path, names: tuple[str, ...], limit_bytes: int) -> bytes:
 
 @contextmanager
 def opened(root: Path, names: tuple[str, ...], limit_bytes: int) -> Iterator[BinaryIO]:
-    """A plain file below `root`, which is trusted; nothing below it is: no link is followed on the way.
-
-    Raises RunFolderError where it is absent, larger than `limit_bytes`, a link, a pipe or a device.
+    """Opens a plain file below `root`, which is trusted; nothing below it is: no link is followed. Raises
+    RunFolderError if it is absent, larger than `limit_bytes`, a link, a pipe or a device.
     """
     path = root.joinpath(*names)
     try:

@@ -1,7 +1,7 @@
-"""The runs of a cache: what each is in a line, and how a command finds the one that a user means.
+"""Lists the runs of a cache, and finds the one that a user names.
 
-A run is meant by its path, by the path of an archive, by `last`, or by its name in the list: the name of its
-folder, or a unique beginning of it.
+A user names a run by its path, by the path of an archive, by `last`, or by its name in the list: the name of
+its folder, or a unique beginning of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LAST = "last"
 _COMPARE = "make one: irdiff compare triton==3.8.0 triton==3.9.0"
 _SHOWN = 12
 _FEWEST_PARTS = 2
-"""Of a name: the day and the time. Fewer would soon mean another run, too."""
+"""Parts of a name: the day and the time. With fewer, the name could soon mean another run too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +32,13 @@ class ListedRun:
     name: str
     path: Path
     written: float
-    """When, in seconds since 1970."""
+    """Seconds since 1970."""
     size_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """What a list says of a run: read without the cases, so that a list of many runs is quick."""
+    """The entry of a run in a list. It is read without the cases, so that a list of many runs is quick."""
 
     created: str
     base: Revision
@@ -51,7 +51,7 @@ _outline = TypeAdapter(Outline)
 
 
 def listed(runs: Path) -> list[ListedRun]:
-    """The runs of the folder, the newest first."""
+    """The newest first."""
     listed_runs = [_listed(path) for path in runs.glob("*/run.json")]
     return sorted(listed_runs, key=lambda run: (run.written, run.name), reverse=True)
 
@@ -67,7 +67,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def outline(run: ListedRun) -> Outline | str:
-    """What the run says of itself, or why it cannot be read, in a sentence."""
+    """Returns the outline, or in a sentence why the run cannot be read."""
     try:
         content = run_folder.read_file(run.path, ("run.json",), run_folder.MAX_RUN_JSON_BYTES)
         return _outline.validate_json(content)
@@ -78,7 +78,7 @@ def outline(run: ListedRun) -> Outline | str:
 
 
 def find(text: str, runs: Path) -> Path:
-    """The folder or the file that a user means. Raises RunFolderError, with the names that come near."""
+    """Raises RunFolderError with similar names."""
     if text == LAST:
         return _last(runs)
     if text and Path(text).exists():
@@ -96,31 +96,31 @@ def find(text: str, runs: Path) -> Path:
 
 
 def remember(folder: Path, runs: Path) -> None:
-    """Has `last` mean a run that was just written, in the current folder and below. Raises OSError."""
+    """Makes `last` mean a run that was just written, in the current folder and below. Raises OSError."""
     write_whole(runs / _pointer(Path.cwd()), os.fsencode(folder.resolve()))
 
 
 def _pointer(place: Path) -> str:
-    """The file of the list that holds the path of the last run that was made in a folder."""
+    """Returns the name of the file that holds the path of the last run of a folder."""
     return f".last-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
 
 
 def _last(runs: Path) -> Path:
-    """That of the current folder, or of the nearest one above."""
+    """Returns the last run of the current folder, or of the nearest one above."""
     here = Path.cwd()
     pointers = (runs / _pointer(place) for place in (here, *here.parents))
     pointer = next(filter(Path.is_file, pointers), None)
     if pointer is None:
-        what = "no run was made in this folder, or in one above it"
+        reason = "no run was made in this folder, or in one above it"
     else:
         folder = Path(os.fsdecode(pointer.read_bytes()))
         if (folder / "run.json").is_file():
             return folder
-        what = f"the last run of this folder was written to {folder}, and is there no more"
+        reason = f"the last run of this folder was written to {folder}, and is there no more"
     others = listed(runs)
     newest = others and call_of(others[0].path, runs)
     hint = f"name one in place of `last`: {newest} is the newest, `irdiff runs` lists all"
-    raise RunFolderError(what, hint=hint if others else _COMPARE)
+    raise RunFolderError(reason, hint=hint if others else _COMPARE)
 
 
 def _unknown(text: str, names: Sequence[str]) -> RunFolderError:
@@ -128,15 +128,15 @@ def _unknown(text: str, names: Sequence[str]) -> RunFolderError:
     if not near:  # the names are long: a part of one is as good
         near = [name for name in names if text and text in name][-1:]
     hint = f"did you mean {near[0]}? `irdiff runs` lists all" if near else "`irdiff runs` lists the runs"
-    what = f"{text[:200]!a} is neither a folder nor a file, and no run has this name"
-    return RunFolderError(what, hint=hint if names else _COMPARE)
+    reason = f"{text[:200]!a} is neither a folder nor a file, and no run has this name"
+    return RunFolderError(reason, hint=hint if names else _COMPARE)
 
 
 def call_of(path: Path, runs: Path) -> str:
-    """The shortest word by which commands find the run again, wherever `last` will point to by then.
+    """Returns the shortest word by which commands find the run again, even if `last` then means another run.
 
-    In the list that is a beginning of its name that no other run has, else its path: below the current folder
-    a relative one.
+    In the list this is a beginning of its name that no other run has, else its path, relative if below the
+    current folder.
     """
     if path.is_dir() and path.parent.resolve() == runs.resolve() and path.name != LAST:
         others = [

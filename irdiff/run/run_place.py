@@ -1,9 +1,9 @@
-"""Where a run folder may be written: nothing but an absent or empty folder, or a run, is ever replaced.
+"""Checks where a run folder may be written: only an absent or empty folder, or a run, is ever replaced.
 
-A run is known by its marker, a `run.json` that begins with irdiff's schema, and by having nothing next to it
-that irdiff does not write. Everything else is somebody's, and is refused before anything is compiled. The
-answer is asked for again when the run is there: what is removed in the end is removed file by file, by the
-names that a run has, so that a file which came in between stays where it is.
+A run is recognized by its marker, a `run.json` that begins with irdiff's schema, and by having only irdiff's
+files next to it. Everything else belongs to somebody and is refused before anything is compiled. It is
+checked again when the run is written. The old run is removed file by file, by the names that a run has, so a
+file that was added meanwhile stays.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FOLDERS = re.compile(r"artifacts(/[0-9a-f]{2})?")
 
 
 def check(folder: Path) -> None:
-    """Raises UsageError where a run must not be written to `folder`, and says what is there."""
+    """Raises UsageError if a run must not be written to `folder`, and says what is there."""
     place = _absolute(folder)
     if place.is_symlink():
         raise UsageError(f"{folder} is a symbolic link: a run replaces its folder", hint=_HINT)
@@ -57,7 +57,7 @@ def check(folder: Path) -> None:
 
 
 def prepare(folder: Path) -> None:
-    """The same, and whether it can be written at all: asked before anything is compiled."""
+    """Checks this, and whether the folder can be written at all, before anything is compiled."""
     try:
         check(folder)
         try_to_write(folder)
@@ -66,10 +66,9 @@ def prepare(folder: Path) -> None:
 
 
 def try_to_write(path: Path) -> None:
-    """Writes a little next to `path`, or in the nearest folder above it that is there, and removes it.
-
-    Permissions alone do not show it: a disk may be full or read-only. Raises StoreError where there is no
-    space, and OSError.
+    """Writes a little next to `path`, or in the nearest existing folder above it, and removes it. Permissions
+    alone do not show it: a disk may be full or read-only. Raises StoreError if there is no space, and
+    OSError.
     """
     above = next(folder for folder in _absolute(path).parents if folder.exists())
     try:
@@ -85,14 +84,14 @@ def try_to_write(path: Path) -> None:
 
 
 def _absolute(folder: Path) -> Path:
-    """Without links on the way to it; where it is one itself, that is to be seen."""
+    """Resolves links on the way to it, but not the folder itself if it is a link."""
     if folder.name in {"", ".."}:
         return folder.resolve()
     return folder.parent.resolve() / folder.name
 
 
 def stranger_in(folder: Path) -> str | None:
-    """What shows that a folder is not a run and nothing else, in words; None for a run."""
+    """Says in words why a folder is not only a run; None for a run."""
     try:
         if not _has_marker(folder):
             return "it has no run.json and artifacts of irdiff's"
@@ -119,7 +118,7 @@ def _has_marker(folder: Path) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Everything below, folders after what they hold; links are not followed."""
+    """Yields everything below, folders after their content; links are not followed."""
     with os.scandir(folder) as entries:
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
@@ -135,9 +134,8 @@ def _is_empty(folder: Path) -> bool:
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """A new folder to write a run to; it takes the place of `folder` when the block ends, as a whole.
-
-    Where the block raises, or `folder` must not be replaced (UsageError), everything is as it was.
+    """Yields a new folder to write a run to; it replaces `folder` as a whole when the block ends. If the
+    block raises, or `folder` must not be replaced (UsageError), everything is as it was.
     """
     check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +150,7 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Removes a run, and nothing that is not one. Raises UsageError."""
+    """Removes a run, and nothing else. Raises UsageError."""
     place = _absolute(folder)
     stranger = "it is a symbolic link" if place.is_symlink() else stranger_in(place)
     if stranger:
@@ -178,7 +176,7 @@ def _put(part: Path, folder: Path) -> None:
 
 
 def _remove_run(folder: Path) -> None:
-    """By the names that a run has. A folder that something else came into stays."""
+    """Removes files by the names that a run has. A folder to which something else was added stays."""
     try:
         for path, status in [*_walk(folder)]:
             if stat.S_ISDIR(status.st_mode):

@@ -1,12 +1,12 @@
-"""The cache: artifacts by the SHA-256 of their content, records by the key of their cause.
+"""The cache: artifacts by the SHA-256 of their content, records by the key of their inputs.
 
     blobs/ab/cdef…         one artifact, zstd-compressed; its name is its digest, checked on every read
-    records-1.sqlite3      records: what was made from what (`store.records`)
-    assembled/ab/cdef…     what an assembler made: workers write it (`irdiff/worker/compile/assembling.py`)
+    records-1.sqlite3      records: results by their inputs (`store.records`)
+    assembled/ab/cdef…     results of assemblers, which workers write (`irdiff/worker/compile/assembling.py`)
     tmp/PID-…              scratch folders of running processes
 
-Blobs appear by atomic rename and are never rewritten in place, and SQLite takes care of the records. So any
-number of irdiff processes can share a store, and a killed one leaves nothing half-written. Nothing is trusted
+Blobs appear by atomic rename and are never rewritten in place, and SQLite protects the records. So any number
+of irdiff processes can share a store, and a killed one leaves nothing half-written. Nothing is trusted
 because it is there: a damaged blob or record is removed and counts as absent.
 """
 
@@ -47,7 +47,7 @@ _FILE = re.compile(
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
 PULLED = "pulled"
-"""The kind of records that list what was pulled from a shared store; pruning makes them wrong."""
+"""The kind of records that list what was pulled from a shared store; pruning invalidates them."""
 
 
 def sha256(content: bytes) -> str:
@@ -55,12 +55,12 @@ def sha256(content: bytes) -> str:
 
 
 def key_of(*parts: object) -> str:
-    """The key of a record: SHA-256 over the JSON of everything that it depends on."""
+    """SHA-256 over the JSON of all inputs of a record."""
     return sha256(_encoder.encode(parts).encode())
 
 
 def _plain(value: object) -> object:
-    """Of a dataclass its fields, of any other type what it prints."""
+    """Returns the fields of a dataclass, or what any other type prints."""
     names = getattr(value, "__dataclass_fields__", ())  # not `fields`, which is asked a million times
     return {name: getattr(value, name) for name in names} or str(value)
 
@@ -76,7 +76,7 @@ class Usage:
 
 
 class Store:
-    """See the module's text. Raises StoreError where it cannot write."""
+    """See the module's text. Raises StoreError if it cannot write."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -89,13 +89,13 @@ class Store:
 
     @property
     def assembled(self) -> Path:
-        """What assemblers made, which workers read and write."""
+        """Results of assemblers, which workers read and write."""
         return self.root / "assembled"
 
     # blobs
 
     def put(self, content: bytes) -> str:
-        """Keeps `content`; returns its digest."""
+        """Returns the digest."""
         digest = sha256(content)
         path = self.object_path(digest)
         if not path.exists():
@@ -104,7 +104,7 @@ class Store:
         return digest
 
     def get(self, digest: str) -> bytes | None:
-        """The content of a digest; None where it is absent or was damaged (it is removed then)."""
+        """Returns None if the blob is absent or was damaged (it is removed then)."""
         path = self.object_path(digest)
         try:
             content = _unpacked(_read(path))
@@ -131,7 +131,7 @@ class Store:
         return status.st_size > 0
 
     def copy_object(self, digest: str, destination: Path) -> None:
-        """Puts a blob, compressed as it is here, into a run folder. Raises OSError."""
+        """Copies a blob, compressed as it is, into a run folder. Raises OSError."""
         destination.parent.mkdir(parents=True, exist_ok=True)
         source = self.object_path(digest)
         try:
@@ -143,7 +143,7 @@ class Store:
         return Path(f"{self.root}/blobs/{digest[:2]}/{digest[2:]}")
 
     def packed(self, digest: str) -> bytes | None:
-        """A blob as it lies here, compressed; None as of `get`."""
+        """Returns a blob compressed, as it lies here; None as for `get`."""
         try:
             packed = _read(self.object_path(digest))
         except OSError:
@@ -153,7 +153,9 @@ class Store:
     # records
 
     def memo(self, step: MemoStep[T], inputs: object) -> Memo[T]:
-        """The place of what `step` makes of `inputs`: all that its result depends on besides its own code."""
+        """Returns the place of the result of `step` for `inputs`, which are everything that the result
+        depends on besides its own code.
+        """
         return Memo(self, step, key_of(step.name, step.code, inputs))
 
     def put_record(self, kind: str, key: str, value: object) -> None:
@@ -161,7 +163,7 @@ class Store:
         self._note(kind, key)
 
     def get_record(self, kind: str, key: str) -> Any | None:
-        """The value of a record; None where it is absent or was damaged (it is removed then)."""
+        """Returns None if the record is absent or was damaged (it is removed then)."""
         text = self.text(kind, key)
         try:
             return None if text is None else from_json(text)  # equal strings of many records are one
@@ -169,14 +171,13 @@ class Store:
             return None
 
     def text(self, kind: str, key: str) -> bytes | None:
-        """The JSON of a record; None as of `get_record`."""
+        """Returns the JSON of a record; None as for `get_record`."""
         text = self._records.get(kind, key)
         if text is not None:
             self._note(kind, key)
         return text
 
     def keys(self, kind: str) -> list[str]:
-        """Of all records of a kind."""
         return self._records.keys(kind)
 
     def remove_record(self, kind: str, key: str) -> None:
@@ -185,15 +186,15 @@ class Store:
     def add(
         self, records: Mapping[tuple[str, str], str], blobs: Mapping[str, bytes], *, replace: bool = False
     ) -> None:
-        """Keeps JSON and compressed blobs that come from elsewhere; what is here stays. Blobs that are not of
-        their digest are left out.
+        """Adds JSON and compressed blobs from elsewhere; existing ones stay. Blobs that do not match their
+        digest are left out.
         """
         for digest, packed in blobs.items():
             if not self.has(digest) and sha256(_unpacked(packed)) == digest:
                 self._write(self.object_path(digest), packed)
-        rows = [(kind, key, text.encode()) for (kind, key), text in records.items()]
+        encoded = [(kind, key, text.encode()) for (kind, key), text in records.items()]
         try:
-            self._records.put(rows, replace=replace)
+            self._records.put(encoded, replace=replace)
         except (OSError, sqlite3.Error) as error:
             raise self._unwritable("records", error) from error
 
@@ -206,7 +207,9 @@ class Store:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder of this process's own, gone afterwards. Its path always has the same length."""
+        """Yields a folder for this process alone, which is removed afterwards. Its path always has the same
+        length.
+        """
         path = self.root / "tmp" / f"{os.getpid():08d}-{next(self._counter):08d}"
         try:
             path.mkdir(parents=True)
@@ -223,7 +226,7 @@ class Store:
         return Usage(objects=len(blobs), records=records, size_bytes=sum(blobs) + size_bytes)
 
     def remove_damaged(self) -> list[str]:
-        """Reads everything, and removes what does not match its name or digest; returns the names."""
+        """Reads everything, and removes what does not match its name or digest. Returns the names."""
         damaged = []
         for path, _ in self._files():
             folder, *digest = path.relative_to(self.root).parts
@@ -232,10 +235,10 @@ class Store:
         return damaged + self._records.remove_damaged()
 
     def prune(self, max_size_bytes: int | None, *, max_age_s: float | None = None) -> int:
-        """Removes what was unused longest until the store fits, and all that was unused for an age; returns
-        the bytes freed. What is used is marked once a day.
+        """Removes what was unused longest until the store fits, and everything that was unused for an age.
+        Returns the bytes freed. Use is noted once a day.
 
-        A record whose blobs are gone counts as absent, so any blob may go at any time.
+        A record whose blobs are gone counts as absent, so any blob may be removed at any time.
         """
         for folder in (self.root / "tmp").glob("*"):
             match = _SCRATCH.fullmatch(folder.name)
@@ -262,7 +265,7 @@ class Store:
         return sum(size for size, _ in old) + of_records - self._records.usage()[1]
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Files that the store names: the folder may belong to anybody, and hold other files."""
+        """Yields only files with names of the store: the folder may hold other files."""
         for folder, _, names in itertools.chain(os.walk(self.root / "blobs"), os.walk(self.assembled)):
             for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(OSError):
@@ -293,7 +296,7 @@ class Store:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Whoever reads the file meanwhile has the old one or the new one. Raises OSError."""
+    """Concurrent readers see the old file or the new one. Raises OSError."""
     part = path.with_name(f".part-{uuid.uuid4().hex}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -310,12 +313,12 @@ def sha256_of_file(path: Path) -> str:
 
 
 def digests_below(folder: Path, files: Iterable[Path]) -> list[tuple[str, str]]:
-    """The path below the folder and the SHA-256 of each file."""
+    """Returns the path below the folder and the SHA-256 of each file."""
     return [(str(path.relative_to(folder)), sha256_of_file(path)) for path in files]
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """Nothing where it is damaged."""
+    """Returns nothing if it is damaged."""
     try:
         return zstandard.decompress(packed, _MAX_BLOB_BYTES)
     except (zstandard.ZstdError, MemoryError):

@@ -1,6 +1,6 @@
-"""The digest of the code that makes a result: of a module, and of every module of irdiff that it imports.
+"""Computes the digest of the code of a step: a module, and all modules of irdiff that it imports.
 
-Imports at the left margin count, at any depth of modules. One that is indented stands in a function or below
+Imports at the left margin count, through any number of modules. An indented one stands in a function or below
 `if TYPE_CHECKING`: no step has the first kind (`tests/unit/test_imports.py`), and the second never runs.
 """
 
@@ -21,12 +21,12 @@ _WORD = re.compile(r"(?<!as )\b(?!as\b)\w+")
 
 @functools.cache
 def digest_of(module: str) -> str:
-    """Of a module by its whole name: `irdiff.compare.comparer`."""
+    """module: its full name, `irdiff.compare.comparer`."""
     return digest_below(PACKAGE, module)
 
 
 def digest_below(package: Path, module: str) -> str:
-    """As `digest_of`, of a copy of irdiff."""
+    """Like `digest_of`, for a copy of irdiff."""
     modules: dict[str, str] = {}
     waiting = [module]
     while waiting:
@@ -39,7 +39,7 @@ def digest_below(package: Path, module: str) -> str:
 
 @functools.cache
 def _source(package: Path, name: str) -> tuple[str, tuple[str, ...]] | None:
-    """The digest of a module, and what it imports; None for a name inside of one."""
+    """Returns the digest of a module, and its imports; None for a name inside a module."""
     below = package.joinpath(*name.split(".")[1:])
     path = next((path for path in (below.with_suffix(".py"), below / "__init__.py") if path.is_file()), None)
     if path is None:
@@ -49,9 +49,8 @@ def _source(package: Path, name: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def imported(text: str) -> Iterator[str]:
-    """The modules of irdiff that a module's text imports, and the packages that this runs.
-
-    But for `irdiff/__init__.py`: a module names irdiff's version, or nothing of it.
+    """Yields the modules of irdiff that a text imports, and their packages. `irdiff/__init__.py` is left out:
+    it only holds irdiff's version.
     """
     for match in _IMPORT.finditer(text):
         parent, words, whole = match.groups()

@@ -1,7 +1,6 @@
-"""Recognizes a disk, quota or file limit that is used up, and says where, how much is free and what to type.
-
-A compiler that cannot write fails as if the kernel were wrong: such a failure ends the comparison and is
-never a verdict of a case.
+"""Recognizes an exhausted disk, quota or file limit, and says where, how much is free and what to type. A
+compiler that cannot write fails as if the kernel were wrong: such a failure ends the comparison and is never
+a verdict of a case.
 """
 
 from __future__ import annotations
@@ -22,35 +21,35 @@ _LEAST_BYTES = 1 << 20
 
 
 def raise_if_named(text: str, folder: Path) -> None:
-    """Raises StoreError where a compiler that wrote to `folder` printed that there was no space."""
+    """Raises StoreError if a compiler that wrote to `folder` printed that there was no space."""
     for reason in _REASONS:
         if reason in text:
             raise used_up(folder, reason)
 
 
 def used_up(folder: Path, reason: str) -> StoreError:
-    """The error where a process that writes to `folder` and to TMPDIR could not, for `reason`."""
+    """Returns the error of a process that could not write to `folder` or TMPDIR, for `reason`."""
     if reason == os.strerror(errno.EFBIG):
-        what, hint = "the limit of `ulimit -f`, which is too small", "ulimit -f unlimited"
+        situation, hint = "the limit of `ulimit -f`, which is too small", "ulimit -f unlimited"
     else:
         place = min((folder, Path(tempfile.gettempdir())), key=lambda each: shutil.disk_usage(each).free)
         usage = shutil.disk_usage(place)
-        what = f"{usage.free / 1e6:,.1f} of {usage.total / 1e6:,.1f} MB are free on {_disk_of(place)}"
+        situation = f"{usage.free / 1e6:,.1f} of {usage.total / 1e6:,.1f} MB are free on {_disk_of(place)}"
         hint = (
             "free space, with `irdiff store prune --max-size 2GB`, or name folders on another disk: "
             "IRDIFF_CACHE for the cache, TMPDIR for temporary files"
         )
-    return StoreError(f"the comparison cannot go on: {reason}: {what}", hint=hint)
+    return StoreError(f"the comparison cannot go on: {reason}: {situation}", hint=hint)
 
 
 def _disk_of(path: Path) -> Path:
-    """The mount point of the file system that a path lies in."""
+    """Returns the mount point of a path's file system."""
     path = path.resolve()
     return next(each for each in (path, *path.parents) if each.is_mount())
 
 
 def check(folder: Path) -> None:
-    """Writes a mebibyte to a folder and to TMPDIR, and removes it. Raises StoreError where that fails."""
+    """Writes a mebibyte to a folder and to TMPDIR, and removes it. Raises StoreError if that fails."""
     for place in (folder, Path(tempfile.gettempdir())):
         try:
             with tempfile.TemporaryFile(dir=place) as file:
@@ -60,6 +59,6 @@ def check(folder: Path) -> None:
 
 
 def is_nearly_used_up(folder: Path) -> bool:
-    """Says so where less than a mebibyte is free, in microseconds."""
+    """Whether less than a mebibyte is free. Takes microseconds."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize < _LEAST_BYTES

@@ -1,13 +1,16 @@
-"""Results of steps, kept under their inputs and the code that makes them.
+"""Keeps results of steps under their inputs and the code that computes them.
 
     STEP = MemoStep("compared", __name__, CodeComparison)
+
     memo = store.memo(STEP, [launches, toolchains])
     result = memo.get()
     if result is None:
         result = …
         memo.keep(result)
 
-A step is a module: another line of it, or of anything that it imports, makes its results anew, and no others.
+
+A step is a module: a changed line in it, or in anything that it imports, invalidates its results, and no
+others.
 """
 
 from __future__ import annotations
@@ -23,8 +26,6 @@ T = TypeVar("T")
 
 
 class MemoStep(Generic[T]):
-    """What makes results of one type."""
-
     def __init__(self, name: str, module: str, kind: Any) -> None:
         """`kind` is the type of a result, which JSON must be able to hold."""
         self.name = name
@@ -33,7 +34,7 @@ class MemoStep(Generic[T]):
 
     @property
     def code(self) -> str:
-        """The digest of the code that makes its results."""
+        """The digest of the code that computes its results."""
         return code.digest_of(self.module)
 
     def read(self, record: object) -> T:
@@ -63,10 +64,12 @@ class Memo(Generic[T]):
         self.key = key
 
     def get(self) -> T | None:
-        """The result of an earlier run; None where there is none. The blobs that it names may be gone."""
+        """Returns an earlier result, or None. The blobs that it names may be gone."""
         record = self._store.get_record(self._step.name, self.key)
         return None if record is None else self._step.read(record)
 
     def keep(self, result: T) -> None:
-        """For every later run: of what another time or machine may make otherwise, nothing is kept."""
+        """Keeps a result for every later run. A result that may differ at another time or on another machine
+        must not be kept.
+        """
         self._store.put_record(self._step.name, self.key, self._step.written(result))

@@ -1,12 +1,11 @@
 """Records in one SQLite file: a JSON value under a kind and a key.
 
-SQLite has no checksums, so each row carries a digest of kind, key and value, and counts as absent where that
-does not match. The journal is a rollback journal: it needs no shared memory, so it holds on a network's file
-system, and in a folder that can only be read. Nothing waits for the disk: where the power fails, the file may
-be damaged.
+SQLite has no checksums, so each row carries a digest of kind, key and value, and counts as absent if that
+does not match. The journal is a rollback journal: it needs no shared memory, so it works on a network file
+system, and in a read-only folder. Nothing waits for the disk: a power failure may damage the file.
 
-A file that is damaged is left as it is, and `records-2.sqlite3` begins next to `records-1.sqlite3`. To rename
-it would not be safe: another process may have it open, and would leave its journal to the new file.
+A damaged file is left as it is, and `records-2.sqlite3` begins next to `records-1.sqlite3`. Renaming it would
+not be safe: another process may have it open, and would leave its journal to the new file.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _WAIT_S = 300.0
 _TRIES = 3
 _MARKED_TOGETHER = 500
 _DAMAGED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-"""SQLITE_ERROR too: the statements are known to be right, so the table is not."""
+"""SQLITE_ERROR too: the statements are correct, so the table is not."""
 _TABLE = """CREATE TABLE IF NOT EXISTS records
     (kind TEXT, key TEXT, value BLOB, digest BLOB, used REAL, PRIMARY KEY (kind, key))"""
 
@@ -42,7 +41,6 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         self.damaged: list[str] = []
-        """The files that this process found damaged."""
         self._folder = folder
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -51,10 +49,10 @@ class Records:
 
     def get(self, kind: str, key: str) -> bytes | None:
         query = "SELECT value, digest, used FROM records WHERE kind = ? AND key = ?"
-        rows = self._found(query, (kind, key))
-        if not rows:
+        matches = self._query(query, (kind, key))
+        if not matches:
             return None
-        value, digest, used = rows[0]
+        value, digest, used = matches[0]
         if not _is_whole(kind, key, value, digest):
             self.remove([(kind, key)])
             return None
@@ -65,59 +63,59 @@ class Records:
                     self._mark_used()
         return bytes(value)
 
-    def put(self, rows: Iterable[Row], *, replace: bool) -> None:
+    def put(self, records: Iterable[Row], *, replace: bool) -> None:
         now = time.time()
         word = "REPLACE" if replace else "IGNORE"
         self._write(
             f"INSERT OR {word} INTO records VALUES (?, ?, ?, ?, ?)",  # noqa: S608 - one of two words
-            [(kind, key, value, _digest(kind, key, value), now) for kind, key, value in rows],
+            [(kind, key, value, _digest(kind, key, value), now) for kind, key, value in records],
         )
 
     def keys(self, kind: str) -> list[str]:
-        return [key for (key,) in self._found("SELECT key FROM records WHERE kind = ?", (kind,))]
+        return [key for (key,) in self._query("SELECT key FROM records WHERE kind = ?", (kind,))]
 
-    def remove(self, rows: Iterable[tuple[str, str]]) -> None:
-        self._attempt("DELETE FROM records WHERE kind = ? AND key = ?", rows)
+    def remove(self, names: Iterable[tuple[str, str]]) -> None:
+        self._attempt("DELETE FROM records WHERE kind = ? AND key = ?", names)
 
     # housekeeping
 
     def usage(self) -> tuple[int, int]:
-        """How many there are, and the bytes of their files."""
+        """Returns the number of records, and the bytes of their files."""
         size_bytes = 0
         for _, path in self._files():
             with contextlib.suppress(OSError):
                 size_bytes += path.stat().st_size
-        rows = self._found("SELECT count(*) FROM records")
-        return (rows[0][0] if rows else 0), size_bytes
+        counts = self._query("SELECT count(*) FROM records")
+        return (counts[0][0] if counts else 0), size_bytes
 
     def by_use(self) -> list[tuple[float, int]]:
-        """When each was used last, and about how many bytes it takes; the oldest first."""
+        """Returns when each was used last, and about how many bytes it takes; the oldest first."""
         size = "2 * (length(kind) + length(key)) + length(value) + 60"
         columns = f"ifnull(CAST(used AS REAL), 0.0), ifnull({size}, 60)"  # for damaged ones, too
-        return self._found(f"SELECT {columns} FROM records ORDER BY 1")  # noqa: S608
+        return self._query(f"SELECT {columns} FROM records ORDER BY 1")  # noqa: S608
 
     def prune(self, used_until: float, kind: str) -> None:
-        """Removes those that were not used since, and all of a kind."""
+        """Removes records that were not used since, and all of a kind."""
         self._attempt("DELETE FROM records WHERE used IS NULL OR used <= ? OR kind = ?", [(used_until, kind)])
-        self._found("VACUUM")
+        self._query("VACUUM")
 
     def remove_left(self) -> None:
-        """The files that were damaged."""
+        """Removes damaged files."""
         for number, path in self._files():
             if number < self._number:
                 with contextlib.suppress(OSError):
                     path.unlink()
 
     def remove_damaged(self) -> list[str]:
-        """Looks at the whole file and each record; the names of what was damaged."""
+        """Checks the whole file and each record. Returns the names of what was damaged."""
         before = len(self.damaged)
-        if any(text != "ok" for (text,) in self._found("PRAGMA integrity_check")):
+        if any(text != "ok" for (text,) in self._query("PRAGMA integrity_check")):
             with self._lock:
                 self._leave()
         newly_damaged = self.damaged[before:]
-        for kind, key in self._found("SELECT kind, key FROM records"):
-            rows = self._found("SELECT value, digest FROM records WHERE kind = ? AND key = ?", (kind, key))
-            if rows and not _is_whole(kind, key, *rows[0]):
+        for kind, key in self._query("SELECT kind, key FROM records"):
+            matches = self._query("SELECT value, digest FROM records WHERE kind = ? AND key = ?", (kind, key))
+            if matches and not _is_whole(kind, key, *matches[0]):
                 self.remove([(kind, key)])
                 newly_damaged.append(f"{kind} {key}")
         return newly_damaged
@@ -132,37 +130,39 @@ class Records:
     def _mark_used(self) -> None:
         if self._used:
             now = time.time()
-            rows = [(now, kind, key) for kind, key in self._used]
+            uses = [(now, kind, key) for kind, key in self._used]
             self._used.clear()
-            self._attempt("UPDATE records SET used = ? WHERE kind = ? AND key = ?", rows)
+            self._attempt("UPDATE records SET used = ? WHERE kind = ? AND key = ?", uses)
 
     # the file
 
-    def _found(self, query: str, values: tuple[str, ...] = ()) -> list[Any]:
-        """Rows; none where the file cannot be read."""
+    def _query(self, query: str, values: tuple[str, ...] = ()) -> list[Any]:
+        """Returns the result of a query; nothing if the file cannot be read."""
         try:
-            return self._asked(lambda connection: connection.execute(query, values).fetchall(), new=False)
+            return self._with_connection(
+                lambda connection: connection.execute(query, values).fetchall(), new=False
+            )
         except (OSError, sqlite3.Error):
             return []
 
-    def _attempt(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Writes, unless the file cannot be written: nothing depends on it."""
+    def _attempt(self, statement: str, parameters: Iterable[tuple[object, ...]]) -> None:
+        """Writes, and ignores failures: nothing depends on it."""
         with contextlib.suppress(OSError, sqlite3.Error):
-            self._write(statement, list(rows))
+            self._write(statement, list(parameters))
 
-    def _write(self, statement: str, rows: list[tuple[object, ...]]) -> None:
+    def _write(self, statement: str, parameters: list[tuple[object, ...]]) -> None:
         def write(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                connection.executemany(statement, rows)
+                connection.executemany(statement, parameters)
                 connection.execute("COMMIT")
             except BaseException:
                 self._close()  # which undoes it
                 raise
 
-        self._asked(write, new=True)
+        self._with_connection(write, new=True)
 
-    def _asked(self, ask: Callable[[sqlite3.Connection], T], *, new: bool) -> T:
+    def _with_connection(self, ask: Callable[[sqlite3.Connection], T], *, new: bool) -> T:
         with self._lock:
             for number in range(_TRIES):
                 try:
@@ -175,7 +175,7 @@ class Records:
         raise AssertionError("every try returns or raises")
 
     def _opened(self, *, new: bool) -> sqlite3.Connection:
-        """Raises FileNotFoundError where there is no file and none is to be made."""
+        """Raises FileNotFoundError if there is no file and `new` is false."""
         if self._connection is None:
             self._number = max([self._number, *(number for number, _ in self._files())])
             path = self._path()
@@ -187,7 +187,7 @@ class Records:
         return self._connection
 
     def _leave(self) -> None:
-        """The file is damaged: the next one is used."""
+        """Continues with the next file, because this one is damaged."""
         self._close()
         self.damaged.append(self._path().name)
         self._number += 1

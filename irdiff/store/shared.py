@@ -1,4 +1,5 @@
-"""One store for many machines: what a run leaves in a bucket, server or folder, and takes before it begins.
+"""One store for many machines: a run takes results from a bucket, server or folder before it begins, and
+leaves its own there.
 
     bundles/DIGEST                        records and blobs, named by the SHA-256 of it all
     of/TOOLCHAIN/WORKLOAD@TARGET/DIGEST   empty: runs with this toolchain, workload and target used it
@@ -7,9 +8,9 @@
 For a run of several workloads (or targets) it is `several`. A bundle is a line with the length of a table,
 the table (JSON, zstd-compressed), and the blobs one after another, as they lie in the store.
 
-Who may write there is the bucket's policy, and is trusted with every result. A bundle is checked against its
-digest, and each blob against its own. An error ends the use of the shared store, never the run, and becomes
-one of its notes.
+The bucket's policy decides who may write there; writers are trusted with every result. A bundle is checked
+against its digest, and each blob against its own. An error ends the use of the shared store, never the run,
+and becomes one of its notes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _START = b"irdiff-bundle/1 "
 _SEVERAL = "several"
 _UNSENT = "unsent"
-"""The kind of records that list what a run used and did not leave in the shared store."""
+"""The kind of records that list what a run used and could not leave in the shared store."""
 
 
 class PlaceError(StoreError):
@@ -59,8 +60,6 @@ class PlaceError(StoreError):
 
 @dataclass
 class Traffic:
-    """What went over the network."""
-
     bundles: int = 0
     size_bytes: int = 0
     files: int = 0
@@ -76,7 +75,7 @@ class SharedStore:
     def __init__(self, store: Store, config: SharedStoreConfig) -> None:
         self.traffic = Traffic()
         self.trouble = ""
-        """Why it was not used any more."""
+        """Why it is not used any more."""
         self.url = config.url
         self._store = store
         self._writes = config.mode is StoreMode.WRITE
@@ -88,8 +87,8 @@ class SharedStore:
         self._lock = Lock()
 
     def pull(self, toolchains: Iterable[str], places: Collection[Place] | None, report: Report) -> None:
-        """Takes what there is of toolchains: for some pairs of a workload and a target, or all. From now on
-        the store keeps what it is used for.
+        """Takes what there is for the toolchains: for some pairs of a workload and a target, or all. From
+        then on the store notes what it is used for.
         """
         self.traffic, self.trouble, self._there = Traffic(), "", set()
         self._toolchains = sorted(set(toolchains))
@@ -99,7 +98,7 @@ class SharedStore:
             with ThreadPoolExecutor(_THREADS) as pool:
                 listed = list(pool.map(self._bundles, self._toolchains))
             of_each = [
-                {digest for part, digest in rows if wanted is None or part in wanted} for rows in listed
+                {digest for part, digest in entries if wanted is None or part in wanted} for entries in listed
             ]
             every = sorted(set().union(*of_each))
             results = dict(in_parallel(self._taken, every, _THREADS, "fetch", report))
@@ -108,7 +107,9 @@ class SharedStore:
         self._store.used = set()
 
     def push(self, report: Report) -> None:
-        """Leaves what the run used and is not there yet; who may only read keeps it for `push_kept`."""
+        """Leaves what the run used and the place lacks. A machine that may only read keeps it for
+        `push_kept`.
+        """
         names = sorted((self._store.used or set()) - self._there)
         self._store.used = None
         record = {"toolchains": self._toolchains, "part": self._part, "names": names}
@@ -116,7 +117,7 @@ class SharedStore:
             self._store.put_record(_UNSENT, key_of(record), record)
 
     def push_kept(self, report: Report) -> None:
-        """Leaves what earlier runs did not."""
+        """Leaves what earlier runs could not."""
         for key in self._store.keys(_UNSENT):
             record = self._store.get_record(_UNSENT, key)
             if record is not None and self._leave(record, report):
@@ -139,22 +140,22 @@ class SharedStore:
     # reading
 
     def _bundles(self, toolchain: str) -> list[tuple[str, str]]:
-        """Part and digest of each bundle of a toolchain."""
+        """Returns part and digest of each bundle of a toolchain."""
         if self.url.startswith(("http://", "https://")):
             names = (self._get(f"of/{toolchain}.txt") or b"").decode(errors="replace").splitlines()
         else:
             names = self._listed(toolchain)
-        rows = (name.rpartition("/") for name in names)
-        return [(part, digest) for part, _, digest in rows if _DIGEST.fullmatch(digest)]
+        split_names = (name.rpartition("/") for name in names)
+        return [(part, digest) for part, _, digest in split_names if _DIGEST.fullmatch(digest)]
 
     def _listed(self, toolchain: str) -> list[str]:
-        """What follows `of/TOOLCHAIN/` in the names."""
+        """Returns names without `of/TOOLCHAIN/`."""
         prefix = f"of/{toolchain}/"
-        pages = self._asked(lambda: list(self._obstore.list(self._bucket, prefix=prefix)))
-        return sorted(entry["path"].removeprefix(prefix) for rows in pages for entry in rows)
+        pages = self._call(lambda: list(self._obstore.list(self._bucket, prefix=prefix)))
+        return sorted(entry["path"].removeprefix(prefix) for page in pages for entry in page)
 
     def _taken(self, digest: str) -> tuple[str, set[Name]]:
-        """What a bundle holds; it is here now."""
+        """Takes a bundle into the store. Returns what it holds."""
         pulled = self._store.get_record(PULLED, digest)
         if pulled is not None:
             return digest, {(kind, key) for kind, key in pulled}
@@ -181,7 +182,7 @@ class SharedStore:
     # writing
 
     def _leave(self, record: Mapping[str, Any], report: Report) -> bool:
-        """Whether all of it is there now."""
+        """Returns whether everything is there now."""
         names = [(kind, key) for kind, key in record["names"]]
         with self._going_on():
             done = 0
@@ -225,16 +226,16 @@ class SharedStore:
 
     def _get(self, path: str) -> bytes | None:
         try:
-            return self._asked(lambda: bytes(self._obstore.get(self._bucket, path).bytes()))
+            return self._call(lambda: bytes(self._obstore.get(self._bucket, path).bytes()))
         except PlaceError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 return None
             raise
 
     def _put(self, path: str, content: bytes) -> None:
-        self._asked(lambda: self._obstore.put(self._bucket, path, content))
+        self._call(lambda: self._obstore.put(self._bucket, path, content))
 
-    def _asked(self, ask: Callable[[], T]) -> T:
+    def _call(self, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except Exception as error:  # whatever a network and its client may raise: the run goes on without
@@ -243,7 +244,7 @@ class SharedStore:
 
     @contextlib.contextmanager
     def _going_on(self) -> Iterator[None]:
-        """Notes that the place does not answer, and does not raise it."""
+        """Notes that the place does not answer, instead of raising it."""
         try:
             yield
         except PlaceError as error:
@@ -260,11 +261,11 @@ def _one_of(words: Collection[str]) -> str:
 
 
 def _parts_with(places: Collection[Place]) -> set[str]:
-    """Of all runs that may have had one of the places."""
-    rows = ((quote(workload, safe="/"), quote(target)) for workload, target in places)
+    """Returns the parts of all runs that may have had one of the places."""
+    quoted = ((quote(workload, safe="/"), quote(target)) for workload, target in places)
     return {
         f"{word}@{last}"
-        for first, second in rows
+        for first, second in quoted
         for word in (first, _SEVERAL)
         for last in (second, _SEVERAL)
     }
@@ -275,14 +276,17 @@ def _names_of(records: Records, blobs: Blobs) -> list[Name]:
 
 
 def _bundle(records: Records, blobs: Blobs) -> bytes:
-    rows = [[kind, key, text] for (kind, key), text in records.items()]
-    table = {"records": rows, "blobs": [[digest, len(content)] for digest, content in blobs.items()]}
+    record_entries = [[kind, key, text] for (kind, key), text in records.items()]
+    table = {
+        "records": record_entries,
+        "blobs": [[digest, len(content)] for digest, content in blobs.items()],
+    }
     small = zstandard.compress(json.dumps(table).encode())
     return b"".join([_START, b"%d\n" % len(small), small, *blobs.values()])
 
 
 def _unbundled(content: bytes) -> tuple[Records, Blobs]:
-    """Raises ValueError, TypeError, LookupError, MemoryError and ZstdError where it is no bundle."""
+    """Raises ValueError, TypeError, LookupError, MemoryError and ZstdError if it is no bundle."""
     head, _, rest = content.partition(b"\n")
     place = int(head.removeprefix(_START))
     table = json.loads(zstandard.decompress(rest[:place], _MAX_TABLE_BYTES))
@@ -296,7 +300,7 @@ def _unbundled(content: bytes) -> tuple[Records, Blobs]:
 
 
 def read_file(url: str) -> bytes:
-    """A file of a bucket, server or folder. Raises UsageError, StoreError."""
+    """Reads a file of a bucket, server or folder. Raises UsageError, StoreError."""
     folder, _, name = url.rpartition("/")
     obstore, bucket = _opened(folder)
     try:

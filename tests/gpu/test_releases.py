@@ -34,7 +34,9 @@ def launched(torch, name):
     torch.cuda.synchronize()
     assert memory.overwritten() == []
     views = [
-        memory.body(storage.number).view(buffers.torch_dtype(torch, storage.dtype)).view(storage.argument["shape"])
+        memory.body(storage.number)
+        .view(buffers.torch_dtype(torch, storage.dtype))
+        .view(storage.argument["shape"])
         for storage in needed
     ]
     return views[0], views[1]

@@ -148,14 +148,14 @@ def test_a_bundle_replaces_nothing_and_blobs_are_of_their_digests(machines):
 def test_a_server_that_goes_away_ends_its_use_and_not_the_run(machines, answers, monkeypatch):
     machines.run("one", "text")
     session = machines.shared("two", write=True)
-    left, asked = iter(range(answers)), session._asked
+    left, asked = iter(range(answers)), session._call
 
     def ask(question):
         if next(left, None) is None:
             raise PlaceError("the shared store s3://gone does not answer: timed out")
         return asked(question)
 
-    monkeypatch.setattr(session, "_asked", ask)
+    monkeypatch.setattr(session, "_call", ask)
     session.pull([BASE, HEAD], [PLACE], print)
     digest = session._store.put(b"made here")
     session.push(print)

@@ -72,4 +72,4 @@ def _installed(
         environments.install(path, [requirement, *_COMPANIONS], log, config)
         return {}
 
-    return identity.made(spec, name, config, install, chosen)
+    return identity.installed(spec, name, config, install, chosen)

@@ -66,7 +66,7 @@ def toolchain_of(
         return {"counts": counted}
 
     try:
-        toolchain = identity.made(checkout.label, f"commit-{key[:20]}", config, lay_over)
+        toolchain = identity.installed(checkout.label, f"commit-{key[:20]}", config, lay_over)
     except ToolchainError as error:
         raise ToolchainError(
             f"{checkout.label}: its Python part does not start on {part.origin}:\n{error.what}",

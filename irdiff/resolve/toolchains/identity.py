@@ -60,7 +60,7 @@ def identify(
     chosen = chosen or {}
     spec += settings.suffix(chosen)
     environment = {**config.compiler_environment, **settings.environment(chosen)}
-    reply = _asked(spec, python, environment)
+    reply = _ask_worker(spec, python, environment)
     if not reply["backends"]:
         raise ToolchainError(f"{spec}: Triton under {python} has no backends", hint="reinstall it")
     files = {name: Path(place) for name, place in reply["files"].items()}
@@ -126,7 +126,7 @@ def own_variables(environment: Mapping[str, str], variables: Mapping[str, str]) 
     return {name: environment.get(name, "") for name in names if environment.get(name) != variables.get(name)}
 
 
-def made(
+def installed(
     spec: str,
     name: str,
     config: Config,
@@ -146,7 +146,7 @@ def made(
     return identify(spec, environment.python, environment.path, config, chosen)
 
 
-def _asked(spec: str, python: str, environment: Mapping[str, str]) -> dict[str, Any]:
+def _ask_worker(spec: str, python: str, environment: Mapping[str, str]) -> dict[str, Any]:
     try:
         command = worker_command(python, "identify")
         lines = process.run(command, env=environment, timeout_s=120).splitlines()

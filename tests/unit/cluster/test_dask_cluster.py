@@ -77,7 +77,7 @@ def test_a_machine_refuses_what_is_not_the_same_here(asked, config, tmp_path, mo
     (tmp_path / "token").touch()
     name, part = parts(asked)[0]
     places = {"cache": config.cache, "token": str(tmp_path / "token"), "store_url": None}
-    batch = Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)
+    batch = Batch(name=name, comparison="first", part=part, limits=config.limits, **places)
     workload = asked.sides.base.corpus.root / "f" / "one.py"
     assert "not the same folder" in batches.work(replace(batch, token="/nowhere"))
     workload.write_text("LAUNCHES = {1: 2}\n")

@@ -110,7 +110,7 @@ def identify(tmp_path, monkeypatch):
         environment = {**config.compiler_environment, **made.own}
         known = {"knobs": {}, "options": {}}
         reply = {**made.described(), **known, "environment": environment, "switches": made.switches}
-        monkeypatch.setattr(identity, "_asked", lambda *_: reply)
+        monkeypatch.setattr(identity, "_ask_worker", lambda *_: reply)
         return identity.identify("spec", str(made.interpreter), made.site, config)
 
     return call

@@ -26,13 +26,13 @@ def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases
     x, y = changed("x"), changed("y")
     run = run_of(x, y, runs.case("a/b:z@sm_90"))
     found = baseline.news(run, run)
-    assert (found.known, found.groups, found.run.groups) == ((x, y), 1, ())
+    assert (found.left_out, found.groups, found.run.groups) == ((x, y), 1, ())
     assert [case.id for case in found.run.cases] == ["a/b:z@sm_90"]
     assert found.run.summary.verdicts[Verdict.CHANGED] == 0
     found = baseline.news(run_of(x, y), run_of(x))
     (group,) = found.run.groups
     assert (group.members, group.representative) == (("a/b:y@sm_90",), "a/b:y@sm_90")
-    assert (found.known, found.groups) == ((x,), 0)
+    assert (found.left_out, found.groups) == ((x,), 0)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_whatever_else_differs_is_new(change):
     old = run_of(changed("x"))
     case = replace(old.cases[0], **change)
     for run, earlier in ((run_of(case), old), (old, run_of(case))):
-        assert not baseline.news(run, earlier).known
+        assert not baseline.news(run, earlier).left_out
         assert baseline.news(run, earlier).run == run
 
 
 def test_nothing_is_known_by_other_normalizers_or_without_an_edit():
     run = run_of(changed("x"))
-    assert baseline.news(run, replace(run, normalizer_version="another")).known == ()
+    assert baseline.news(run, replace(run, normalizer_version="another")).left_out == ()
     run = runs.run(runs.case("a/b:x@sm_90", Verdict.ADDED), runs.case("a/b:y@sm_90", Verdict.FAILING))
     assert baseline.news(run, run).run == run
