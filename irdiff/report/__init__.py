@@ -1,1 +1,1 @@
-"""Terminal, Markdown, HTML and JSON, all from one `Run`."""
+"""Renders one `Run` for the terminal, as Markdown, HTML and JSON."""

@@ -1,6 +1,5 @@
-"""Small charts as inline SVG: no script, no style of their own, colours by class from the page's sheet.
-
-Numbers are rounded to fixed places, so that the same run gives the same bytes.
+"""Draws small charts as inline SVG, without a script or style; the page's sheet has the colours. Numbers have
+fixed places, so the same run gives the same bytes.
 """
 
 from __future__ import annotations

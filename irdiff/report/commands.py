@@ -1,7 +1,7 @@
-"""Commands that a report prints, to be copied as they stand: every word is quoted for a shell.
+"""Commands that a report prints to be copied: every word is quoted for a shell.
 
-What of a recorded command line must be typed again, so that the same is compared in the same way.
-A run records the words that its user typed. Here they are sorted and never obeyed: they may be anybody's.
+Also finds what of a recorded command line must be typed again to compare the same. A run records the words
+that its user typed. They are sorted here and never executed: they may be anybody's.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from irdiff.resolve import remote_repositories
 from irdiff.run.run_list import LAST
 
 UNNAMED = "RUN"
-"""For a report whose writer does not know how the reader reaches the run."""
+"""For a report whose writer does not know how the reader names the run."""
 
 
 def command(*words: str) -> str:
-    """Quoted; what cannot be seen in a word is spelled out, so nobody pastes it unseen."""
+    """Invisible characters of a word are spelled out, so nobody pastes them unseen."""
     return shlex.join(["irdiff", *(escape.clean(word) for word in words)])
 
 
@@ -40,7 +40,7 @@ def story(call: str, name: str, case: Case) -> list[str]:
 
 
 def has_lines(case: Case) -> bool:
-    """A side that gave no code leaves one text at most."""
+    """A side without code leaves one text at most."""
     return case.verdict in (Verdict.CHANGED, Verdict.IR_ONLY) and not cases.not_compared(case)
 
 
@@ -49,9 +49,8 @@ def page(call: str) -> str:
 
 
 def again(run: Run, case: Case) -> str | None:
-    """Compares one case of the run again, on any machine that can have both sides.
-
-    None where a side was a working tree, or the run's command is not known: no words lead back to these.
+    """Compares one case of the run again, on any machine that can have both sides. None if a side was a
+    working tree, or the run's command is unknown.
     """
     replay = replayed(run.command[1:])
     if replay is None:
@@ -65,7 +64,7 @@ def again(run: Run, case: Case) -> str | None:
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:
-    """Compilers alone do not say which kernels they compiled."""
+    """None if a side cannot be named: compilers alone do not say which kernels they compiled."""
     kernels = [_kernels(revision) for revision in (base, head)]
     compilers = (base.spec, head.spec)
     if base.revision == head.revision and base.spec != head.spec:
@@ -80,7 +79,7 @@ def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:
 
 
 def _kernels(revision: Revision) -> str:
-    """The commit, which stays when branches move; of a repository elsewhere, also where that is."""
+    """Returns the commit, which stays when branches move, or the address of a remote repository."""
     name, _, commit = revision.revision.rpartition(" ")
     if name == "working tree":
         return ""
@@ -94,14 +93,16 @@ KEPT = {
     "--repo", "--targets-dir", "--corpus", "--pack", "--with", "--program", "--configs", "--option",
     "--from", *(f"--{name}" for name in ASSEMBLERS), "--stages", "--tests", "--sample",
 }  # fmt: skip
-"""With a value: they choose the cases, what they are compiled by, and what the verdict rests on."""
+"""Options with a value that choose the cases, their compilers, and the evidence of the verdict."""
 KEPT_FLAGS = {"--ir"}
 DROPPED = {
     "--case", "--tier", "--target", "--shard", "--triton", "--python", "--out", "--baseline", "--limit",
     "--json", "--markdown", "--html", "--cache", "--store-mode", "--cluster", "--jobs", "-j", "--timeout",
     "--memory", "--tests-changed", "--tests-unchanged",
 }  # fmt: skip
-"""With a value: the report names the case, the target and the compiler; the others depend on the machine."""
+"""Options with a value that the report replaces (case, target and compiler), or that depend on the
+machine.
+"""
 DROPPED_FLAGS = {
     "--exercised", "--no-build", "--bump", "--no-cache", "--recheck", "--no-recheck", "--attribute",
     "--no-attribute", "--quiet", "-q", "--exit-code",
@@ -119,7 +120,7 @@ class ReplayCommand:
 
 
 def replayed(words: Sequence[str]) -> ReplayCommand | None:
-    """None where a word is not known, or means something else by the time that it is typed again."""
+    """None if a word is unknown, or means something else when typed again."""
     sides, kept = list[str](), list[str]()
     left = iter(words)
     for word in left:

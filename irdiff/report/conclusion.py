@@ -1,4 +1,4 @@
-"""A run is good, bad, or the reader's to judge: for a check run, and for the page's colour. Pure."""
+"""Concludes for a check run and the page's colour whether a run is good, bad, or for the reader to judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Conclusion(StrEnum):
 
 
 def of(run: Run) -> Conclusion:
-    """Changed is neutral, as is what was not compared: the reviewer says whether a change is wanted."""
+    """Changed is neutral, as is what was not compared: the reviewer decides whether a change is wanted."""
     if edit_coverage.same_compiler(run):
         return Conclusion.SUCCESS
     if not run.summary.compared or any(map(_is_broken, run.cases)):
@@ -30,7 +30,7 @@ def _is_same(case: Case, run: Run) -> bool:
 
 
 def may_fail(case: Case, run: Run) -> bool:
-    """Its workload says that it fails."""
+    """The workload expects the failure."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
     return case.verdict is Verdict.FAILING and launch is not None and not launch.expected
 

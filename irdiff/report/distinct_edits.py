@@ -1,7 +1,7 @@
-"""What a report counts as one edit, and the order of the groups. Pure.
+"""Counts edits, and orders the groups of a report.
 
-Of a compiler each change group is an edit. Where one compiler compiles two revisions of kernels, an edit is
-one of the source: groups whose launches compile a changed file in common show what the same edit does.
+For compilers each change group is an edit. If one compiler compiles two revisions of kernels, edits are those
+of the source: groups whose launches compile a common changed file show the same edit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DistinctEdit:
 
 
 def of(run: Run) -> list[DistinctEdit]:
-    """As the run ranks their gravest groups, but those that may compute something else come first."""
+    """In the run's order of their gravest groups, but edits that may compute something else come first."""
     cases = {case.id: case for case in run.cases}
     edits: list[DistinctEdit] = []
     for group in sorted(run.groups, key=lambda group: not phrases.is_loud(group)):
@@ -51,7 +51,7 @@ def of(run: Run) -> list[DistinctEdit]:
 
 
 def gravest_first(edits: Sequence[DistinctEdit], gravity: Mapping[str, float]) -> list[DistinctEdit]:
-    """The edits and their groups by what was measured of their cases; else in their order."""
+    """Orders edits and their groups by measurements of their cases, and else keeps the order."""
 
     def gravest(group: ChangeGroup) -> float:
         return max((gravity.get(case_id, 0.0) for case_id in group.members), default=0.0)
@@ -65,7 +65,7 @@ def ordered_groups(run: Run) -> list[ChangeGroup]:
 
 
 def _compiled(run: Run, group: ChangeGroup, cases: Mapping[str, Case]) -> set[str]:
-    """None where the compilers differ: their difference is no edit of these files."""
+    """Returns changed files that the group's launches compile; none if the compilers differ."""
     if run.reach is None or not phrases.of_kernels(run):
         return set()
     keys = {key or "" for name in group.members if name in cases for key in cases[name].launches}

@@ -1,6 +1,5 @@
-"""How much of the edit between two revisions the launches read, compile and run: no silence about the rest.
-
-Of a repository of kernels these are its changed files, of a compiler its edited files and lines.
+"""Says how much of the edit between two revisions the launches read, compile and run. For a repository of
+kernels these are its changed files, for a compiler its edited files and lines.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def sentences(run: Run) -> list[str]:
 
 
 def same_compiler(run: Run) -> bool:
-    """With `--no-cache` cases are compared all the same: then they are what there is to say."""
+    """Not with `--no-cache`, which compares cases anyway."""
     return run.edited is not None and run.edited.identical and not run.cases
 
 
@@ -44,7 +43,7 @@ def identical(edited: Edited) -> str:
 
 
 def differences(run: Run) -> str:
-    """Empty where `files_sentence` says more."""
+    """Empty if `files_sentence` says more."""
     if not run.edited or not run.edited.files or run.reach:
         return ""
     same = run.base.digest == run.head.digest and not run.edited.of_kernels and not run.edited.identical
@@ -75,7 +74,7 @@ def consequence(edited: Edited) -> str:
 
 
 def _counted(files: Sequence[EditedFile]) -> list[tuple[str, int]]:
-    """Files by what they are part of; one that is part of two counts for both."""
+    """Counts files by the parts that they belong to; a file may belong to two."""
     counts = Counter(word for file in files for word in file.feeds)
     return sorted(counts.items(), key=lambda file: (-file[1], file[0]))
 
@@ -98,32 +97,32 @@ def none_read(run: Run) -> list[str]:
 
 
 def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
-    """Functions with their file, and files that no launch reads."""
+    """Returns functions with their file, and files that no launch reads."""
     idle = [(name, file.path) for file in _files(run) for name in file.not_run]
     return idle, [file for file in _files(run) if not (file.read_by or file.not_run)]
 
 
 def not_looked_at(run: Run) -> list[str]:
-    """Clauses for what differs, or may differ, and is in no case. A run without any is whole."""
+    """Clauses for what differs, or may differ, and is in no case. Without any the run is whole."""
     runtime = ["the runtime differs, and was not compared"] if run.runtime else []
     return [*_not_reached(run), *runtime, *run.unexamined]
 
 
 def _not_reached(run: Run) -> list[str]:
-    """`2 new or changed functions are run by no launch: gemm, rope`: what changed and was not compared."""
+    """`2 new or changed functions are run by no launch: gemm, rope`."""
     idle, unread = _unreached(run)
     files = [file.path for file in unread if PurePosixPath(file.path).suffix in _SOURCES]
     unreached = (
         ("run", "new or changed function", [name for name, _ in idle]),
         ("read", "changed source file", files),
     )
-    said = [
-        f"{counted(len(names), what)} {'is' if len(names) == 1 else 'are'} {participle} by no launch: "
+    clauses = [
+        f"{counted(len(names), noun)} {'is' if len(names) == 1 else 'are'} {participle} by no launch: "
         f"{first_few(names, _NAMED)}"
-        for participle, what, names in unreached
+        for participle, noun, names in unreached
         if names
     ]
-    return [*said, *(["no case runs an edited line"] if no_line_ran(run) else [])]
+    return [*clauses, *(["no case runs an edited line"] if no_line_ran(run) else [])]
 
 
 def files_read(run: Run) -> int:
@@ -132,7 +131,7 @@ def files_read(run: Run) -> int:
 
 def files_sentence(run: Run) -> str:
     """`3 files changed: 41 cases read 2 of them; not compared: kernels/rope.py, which no launch reads`, or
-    nothing.
+    empty.
     """
     idle, unread = _unreached(run)
     if not run.reach or not run.reach.files:
@@ -175,7 +174,7 @@ def _names(files: Sequence[ChangedFile]) -> str:
 
 
 def lines_sentence(run: Run) -> str:
-    """`31 of 40 edited lines ran, in 12 of 96 cases`; empty where nobody counted."""
+    """`31 of 40 edited lines ran, in 12 of 96 cases`; empty if lines were not counted."""
     edited = run.edited_lines
     if not edited:
         return ""
@@ -204,8 +203,7 @@ def _code(edited: EditedLines) -> list[EditedLine]:
 
 def lines_not_run(run: Run) -> list[str]:
     """`lib/Analysis/AxisInfo.cpp:120-124` and the text of its first line: edited code that no case runs.
-
-    Lines of one hunk that follow one another, comments between them aside, are one place.
+    Consecutive lines of one hunk, apart from comments between them, are one place.
     """
     sources = run.edited_lines.sources if run.edited_lines else ()
     return [place for source in sources for place in _not_run(source)]

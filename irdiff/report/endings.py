@@ -1,4 +1,4 @@
-"""Cases by how they ended: verdicts in the order of reports, and lists of those that did not compile."""
+"""Lists cases by how they ended: verdicts in the order of reports, and cases that did not compile."""
 
 from __future__ import annotations
 

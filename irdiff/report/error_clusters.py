@@ -1,4 +1,4 @@
-"""Joins cases with one error, and cases whose sides disagree with themselves, to show each once. Pure."""
+"""Joins cases with the same error, and nondeterministic cases, to show each reason once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PROGRAMS: Mapping[Component, str] = {
     Component.CODEGEN_LIBRARY: "the codegen library",
     Component.ASSEMBLER: "the assembler",
 }
-"""The part of a toolchain that a component is, in a sentence."""
+"""Names each component in a sentence."""
 _ANOTHER = "different outputs for the same input"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SharedError:
     words: str
-    """Numbers, names and paths are left open where they differ between the cases."""
+    """Numbers, names and paths that differ between the cases are left out."""
     cases: tuple[Case, ...]
 
     @property
@@ -41,7 +41,7 @@ class SharedError:
 
 
 def errors(cases: Iterable[Case]) -> list[SharedError]:
-    """The most frequent first; cases in their order."""
+    """The most frequent come first."""
     by_error: dict[str, list[Case]] = {}
     for case in cases:
         by_error.setdefault(VARYING.sub("…", _error(case)), []).append(case)
@@ -57,7 +57,7 @@ def _error(case: Case) -> str:
 
 
 def unstable_words(case: Case) -> str:
-    """Empty where no program gave other code when the case was compiled again."""
+    """Empty if the case was deterministic."""
     match sorted({*case.nondeterministic}):
         case []:
             return ""
@@ -75,7 +75,7 @@ def unstable_words(case: Case) -> str:
 
 
 def _unsteady(case: Case, side: str) -> str:
-    """`ptxas`: the program that gave another output for the same input."""
+    """Names the program that gave another output for the same input, such as `ptxas`."""
     stage = case.unsteady_stages.get(side, "")
     if stage == Stage.LAUNCH:
         return "the program"
@@ -84,7 +84,7 @@ def _unsteady(case: Case, side: str) -> str:
 
 
 def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
-    """Cases unstable at head first: where base alone disagrees head has mended it."""
+    """Cases unstable at head come first: if only base is, head has fixed it."""
     by_words: dict[str, list[Case]] = {}
     for case in cases:
         if case.nondeterministic:

@@ -1,21 +1,22 @@
-"""Foreign text made harmless for the place where it is shown. Every report prints run strings through here.
+"""Escapes foreign text for the place where it is shown. Every report prints strings of a run through this
+module.
 
-A run folder may come from an attacker, so kernel names, messages, edits and versions may hold terminal
+A run folder may come from an attacker. So kernel names, messages, edits and versions may hold terminal
 escapes, HTML, Markdown, `@mentions` that ping people, `#1` that writes into other issues, bidirectional
-overrides that show other code than there is, and lines that a GitHub runner takes for commands.
+overrides that hide the real code, and lines that a GitHub runner takes for commands.
 
     one line    several lines
     clean       clean_lines      plain text without control or invisible characters
     terminal                     for a terminal or a job's log
     markdown                     for Markdown text, also in a table cell or a heading
-    code        fence            for Markdown code: what to use for ids and names, readers copy them
+    code        fence            for Markdown code: use it for ids and names, which readers copy
     github_html                  for HTML within Markdown, such as `<summary>`
     html                         for HTML text and quoted attributes of a page (do not escape it again)
     url                          for the target of a Markdown link
     script_json                  for JSON inside a `<script>` element
 
-With rich, hand the result over as `rich.text.Text` (or `markup=False`): brackets are left as they are.
-In a Jinja2 template with autoescaping use `clean` as the filter; `html` would escape twice.
+With rich, pass the result as `rich.text.Text` (or `markup=False`): brackets are not escaped. In a Jinja2
+template with autoescaping use `clean` as the filter; `html` would escape twice.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ __all__ = [
 ]  # fmt: skip
 
 _ZERO_WIDTH_SPACE = "\u200b"
-"""After `@` or `#` it ends GitHub's pattern of a mention; entities would not, they are decoded first."""
+"""After `@` or `#` it breaks GitHub's pattern of a mention. Entities would not: they are decoded first."""
 _RUNNER_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)")
 
 
 def terminal(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """For a terminal, and for the log of a job: GitHub's runner obeys lines like `::add-mask::`."""
+    """Also for the log of a job: GitHub's runner obeys lines like `::add-mask::`."""
     return _RUNNER_COMMAND.sub(lambda match: match[0] + "\\", clean(text, limit=limit))
 
 
@@ -55,14 +56,14 @@ _BLOCK_START = re.compile(r"^(\s*)([-+=]|\d{1,9}(?=[.)](?:\s|$)))")
 
 
 def markdown(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """Text that GitHub shows as it is: no markup, no link, no mention, no reference to an issue."""
+    """GitHub shows the text as it is: no markup, no link, no mention, no reference to an issue."""
     escaped = clean(text, limit=limit).strip().translate(_MARKDOWN)
     escaped = _AUTOLINK.sub(lambda match: _ZERO_WIDTH_SPACE + match[0] + _ZERO_WIDTH_SPACE, escaped)
     return _BLOCK_START.sub(lambda match: f"{match[1]}&#{ord(match[2][0])};{match[2][1:]}", escaped)
 
 
 def code(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """A code span for Markdown text or a table cell. GitHub looks for no mentions in code."""
+    """A code span for Markdown text or a table cell. GitHub ignores mentions in code."""
     content = clean(text, limit=limit).strip() or " "
     if "`" in content or "|" in content or "\\" in content:
         # Neither a longer fence nor `\\|` is right both in and out of tables: as HTML, spelled in entities.
@@ -85,24 +86,24 @@ def fence(lines: Iterable[str], language: str = "", *, limit: int = LINE_LIMIT, 
 
 
 def html(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """For HTML text and quoted attributes of a page of our own."""
+    """For HTML text and quoted attributes of irdiff's page."""
     return _html.escape(clean(text, limit=limit), quote=True).replace("`", "&#96;")
 
 
 def github_html(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """For HTML within a comment, as in `<summary>`: means nothing to Markdown or HTML, mentions nobody."""
+    """For HTML within a comment, as in `<summary>`."""
     shown = "".join(map(_entity, clean(text, limit=limit)))
     return shown.replace("&#64;", "&#64;" + _ZERO_WIDTH_SPACE).replace("&#35;", "&#35;" + _ZERO_WIDTH_SPACE)
 
 
 def url(text: str) -> str:
-    """For the target of a Markdown link: an https address, and nothing where it is not one."""
+    """For the target of a Markdown link: an https address, or nothing."""
     if not re.fullmatch(r"https://[!-~]+", text):
         return ""
     return re.sub(r"[()<>\[\]\\\"'`|*_~]", lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def script_json(value: object) -> str:
-    """JSON that cannot end the `<script>` element it stands in, nor start a comment there."""
+    """The JSON cannot end its `<script>` element, nor start a comment there."""
     content = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
     return content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,7 +1,4 @@
-"""What is expected of the time of changed cases, beside what was measured. Pure.
-
-A measured case is no longer expected to be anything.
-"""
+"""Predictions of the time of changed cases that were not measured."""
 
 from __future__ import annotations
 
@@ -42,12 +39,12 @@ def _records(words: Collection[Expected]) -> str:
             by_record.setdefault(record, []).append(f'"{word}"')
     if not by_record:
         return "`irdiff explain` says why for each case."
-    said = "; ".join(f"{' or '.join(names)} {record}" for record, names in by_record.items())
-    return f"On {EVIDENCE}, {said}."
+    record_words = "; ".join(f"{' or '.join(names)} {record}" for record, names in by_record.items())
+    return f"On {EVIDENCE}, {record_words}."
 
 
 def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
-    """Slower ones first."""
+    """Slower ones come first."""
     likely_cases = [
         (case, time) for case, time in _not_measured(run, measured) if time.expected in _DIRECTIONS
     ]

@@ -1,7 +1,7 @@
-"""Blast radius by family (matmul, attention, …) or kernel, and by target. Pure.
+"""The blast radius by family (matmul, attention, …) or kernel, and by target.
 
-A family is the folder of a workload: `matmul` of `matmul/pointer`. As in the radius of a target, what is
-counted is changed ÷ compared; what did not compile at head is in neither number and is said beside it.
+A family is the folder of a workload: `matmul` for `matmul/pointer`. As in a target's radius, the share is
+changed ÷ compared; cases that did not compile at head are in neither number and are reported beside it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from irdiff.backends.stages import BINARIES, ORDER
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Verdict
 
 _ORIGINS = tuple(stage for stage in ORDER if stage not in BINARIES)
-"""Stages that have a colour of their own in `report.css`."""
+"""Stages that have a colour in `report.css`."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Share:
 
     @property
     def words(self) -> str:
-        """`12/36`, `12/36, 2 broken`, `2 broken`; empty where there is no such case."""
+        """`12/36`, `12/36, 2 broken`, `2 broken`; empty without cases."""
         verdicts = Counter(case.verdict for case in self.cases)
         compared = sum(verdicts[name] for name in COMPARED_VERDICTS)
         parts = [f"{verdicts[Verdict.CHANGED]}/{compared}"] if compared else []
@@ -55,7 +55,7 @@ class Share:
 class Family:
     name: str
     cells: tuple[Share, ...]
-    """The shares of the targets, in the order of the run, and that of all."""
+    """The shares of the targets, in the run's order, and that of all."""
 
 
 def of(workload: str) -> str:
@@ -63,18 +63,18 @@ def of(workload: str) -> str:
 
 
 def compared(run: Run) -> list[Family]:
-    """Kernels where all are of one family; none where they are one, too."""
+    """Kernels if all are of one family; none if there is only one kernel."""
     shown: list[Family] = []
-    for row_of in (lambda case: of(case.workload), lambda case: case.kernel):
+    for name_of in (lambda case: of(case.workload), lambda case: case.kernel):
         if len(shown) < 2:
-            shown = [family for family in _table(run, row_of) if family.cells[-1].words]
+            shown = [family for family in _table(run, name_of) if family.cells[-1].words]
     return shown if len(shown) > 1 else []
 
 
-def _table(run: Run, row_of: Callable[[Case], str]) -> list[Family]:
-    rows: dict[str, list[Case]] = {}
+def _table(run: Run, name_of: Callable[[Case], str]) -> list[Family]:
+    cases_by_name: dict[str, list[Case]] = {}
     for case in run.cases:
-        rows.setdefault(row_of(case), []).append(case)
+        cases_by_name.setdefault(name_of(case), []).append(case)
     return [
         Family(
             name=name,
@@ -83,12 +83,12 @@ def _table(run: Run, row_of: Callable[[Case], str]) -> list[Family]:
                 Share(cases),
             ),
         )
-        for name, cases in sorted(rows.items())
+        for name, cases in sorted(cases_by_name.items())
     ]
 
 
 def css_class(case: Case) -> str:
-    """The class that colours a case: that of the first changed stage if it changed, else of its verdict."""
+    """Colours a case by the first changed stage if it changed, else by its verdict."""
     if case.verdict is not Verdict.CHANGED:
         return f"v-{case.verdict.value}"
     stage = case.origin.stage if case.origin else ""

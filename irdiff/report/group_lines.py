@@ -1,4 +1,4 @@
-"""The change groups of a report: each in a line, with what is unfolded below it."""
+"""The change groups of a report: a line for each, with details below it."""
 
 from __future__ import annotations
 
@@ -33,22 +33,21 @@ class GroupLine(NamedGroup):
     alike: str
     smallest: Case
     css_class: str
-    """Of its colour."""
     facts: Mapping[str, tuple[Fact, Fact]]
-    """Those of the smallest case that moved, base and head."""
+    """Facts of the smallest case that moved, base and head."""
     moved: str
     unstable: str
     diff: tuple[str, ...]
     members: Listed[str]
     commands: tuple[str, ...]
     measured: str
-    """The gravest measurement of its cases: `slower by up to 9.4 %`, `wrong results`; empty for others."""
+    """The gravest measurement of its cases: `slower by up to 9.4 %`, `wrong results`; else empty."""
 
 
 def gravest_first(
     edits: Sequence[DistinctEdit], groups: Sequence[NamedGroup], timing: TimingSummary | None
 ) -> tuple[Sequence[DistinctEdit], Sequence[NamedGroup]]:
-    """By what was measured. Groups keep their numbers."""
+    """By measurements. Groups keep their numbers."""
     if timing is None:
         return edits, groups
     ordered = distinct_edits.gravest_first(edits, timing.gravity)
@@ -102,7 +101,7 @@ def _reasons(group: ChangeGroup) -> tuple[str, ...]:
 
 
 def _others(edit: DistinctEdit) -> str:
-    """Stands above groups of no edited file, so that they do not seem to belong to the edit before them."""
+    """The heading of groups of no edited file, so that they do not seem to belong to the edit above."""
     cases = sum(len(group.members) for group in edit.groups)
     return f"the kernel's source did not change: {counted(cases, 'case')}"
 
@@ -114,7 +113,7 @@ def heading(edits: int, groups: int) -> str:
 
 
 def gravest(shown: Sequence[GroupLine], count: int) -> str:
-    """For a reader who sees the headline alone."""
+    """For a reader who sees only the headline."""
     if not shown:
         return ""
     line = shown[0]

@@ -1,8 +1,8 @@
-"""How the change groups of a run are called: by a number in the run, and by a short id that other runs share.
+"""Names the change groups of a run: by a number in the run, and by a short id that other runs share.
 
-The number is the place in the order that every report has, from 1. The short id, `g:b140`, is the beginning
-of the group's id, which is a digest of what its cases have in common: the same group has it in another run,
-too. It is longer where two groups of the run begin alike.
+The number is the place in the order of reports, from 1. The short id, `g:b140`, is the beginning of the
+group's id, which is a digest of what its cases have in common, so the same group has it in another run too.
+It is longer if two groups of the run begin with the same characters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from irdiff.report.distinct_edits import DistinctEdit
 PREFIX = "g:"
 _SHORTEST = 4
 _SHORTEST_WITHOUT_PREFIX = 8
-"""Characters by which an id is known without `g:` before it."""
+"""Characters by which an id is recognized without `g:`."""
 _LINE = 100
 _PLAIN = re.compile(r"[0-9A-Za-z]+")
 
@@ -56,7 +56,7 @@ class NamedGroup:
 
 
 def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:
-    """In the order of every report."""
+    """In the order of reports."""
     short, cases = short_ids(run), {case.id: case for case in run.cases}
     groups = (group for edit in edits or distinct_edits.of(run) for group in edit.groups)
     return [
@@ -71,7 +71,7 @@ def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGr
 
 
 def short_ids(run: Run) -> Mapping[str, str]:
-    """An id that no irdiff makes (of a forged run) is not shortened."""
+    """An id that no irdiff creates (of a forged run) is not shortened."""
     ids = sorted(group.id for group in run.groups)
     neighbours = zip(["", *ids], ids, [*ids[1:], ""], strict=False)
     return {name: PREFIX + _cut(before, name, after) for before, name, after in neighbours}
@@ -87,10 +87,7 @@ def _cut(before: str, name: str, after: str) -> str:
 
 
 def find(run: Run, text: str) -> ChangeGroup | None:
-    """By number, short id or a longer part of an id.
-
-    Raises UsageError for a beginning that several groups have.
-    """
+    """Finds by number, short id or a longer part of an id. Raises UsageError if several groups match."""
     groups = named(run)
     if text.isascii() and text.isdigit() and 1 <= int(text) <= len(groups):
         return groups[int(text) - 1].group

@@ -1,6 +1,5 @@
-"""The verdict of a run in sentences that a person would say: the first line of every report.
-
-What is broken comes first. Nothing nondeterministic, broken or not compared is ever left out.
+"""Writes the verdict of a run in sentences that a person would say: the first line of every report. What is
+broken comes first. Nothing nondeterministic, broken or not compared is ever left out.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _ALSO = {
 
 
 def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -> str:
-    """`edits` of the run where they are known; `timed` is the sentence about its timings."""
+    """`edits` of the run if already computed; `timed` is the sentence about its timings."""
     if run.edited and edit_coverage.same_compiler(run):
         return edit_coverage.identical(run.edited)
     broken = [case for case in run.cases if case.verdict is Verdict.BROKEN and not failed_program(case)]
@@ -69,7 +68,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
 
 
 def _broken(cases: Sequence[Case]) -> Iterator[tuple[list[Case], str]]:
-    """Cases that were ended at a bound stand apart: more time may cure them."""
+    """Cases that reached a time or memory limit are separate: more time may cure them."""
     ended = [case for case in cases if case.failures.head and case.failures.head.kind in BOUNDS]
     others = [case for case in cases if case not in ended]
     if others:
@@ -143,7 +142,7 @@ def _has_only_other_configs(case: Case) -> bool:
 
 
 def _failed_programs(run: Run) -> list[str]:
-    """Before anything else: what a program launches after its end is not known."""
+    """Comes first: launches after a program's end are unknown."""
     by_reason: dict[tuple[str, str, str], list[Case]] = {}
     for case in run.cases:
         if failure := failed_program(case):
@@ -160,7 +159,7 @@ def _failed_programs(run: Run) -> list[str]:
 
 
 def _nothing_changed(run: Run) -> str:
-    """Where code on the host changed, or may have, only code for the GPU is said to be the same."""
+    """If code on the host changed, or may have, only code for the GPU is called the same."""
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
     cases = f"{others}{counted(run.summary.compared, 'case')}".replace("other 1 ", "other ")
     none = f"none of {cases} changed" if run.summary.compared > 1 else f"{cases} did not change"
@@ -220,7 +219,7 @@ def _where(cases: Sequence[Case], run: Run) -> str:
 
 
 def _by(cases: Sequence[Case], run: Run) -> str:
-    """Whom to ask."""
+    """Names the pass or component to ask about."""
     if _which(cases, run):
         return ""
     if not any(case.origin and (case.origin.pass_name or case.origin.charged) for case in cases):
@@ -236,7 +235,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
 
 
 def divergence(case: Case) -> str:
-    """The pass, the part of the toolchain or the stage: as much as is known."""
+    """The pass, else the part of the toolchain, else the stage."""
     origin = case.origin
     if origin is None:
         return "what is not known"

@@ -1,9 +1,9 @@
 """The HTML report: one file that needs no network, no server and no permission.
 
-Templates: `reports/report.html.j2`, `report.css`, `report.js`. Tables and groups are in the page as HTML
-and can be read and searched without its script; the script filters, sorts and draws the diffs, which lie
-in the page as JSON and are parsed when a group is opened. The page's own policy (CSP) allows its one
-script and its one sheet by digest and nothing else.
+Templates: `reports/report.html.j2`, `report.css`, `report.js`. Tables and groups are HTML and can be read and
+searched without the script. The script filters, sorts and draws the diffs, which are JSON in the page and
+parsed when a group is opened. The page's policy (CSP) allows its one script and its one sheet by digest and
+nothing else.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
 
 MAX_ENTRIES = 400
-"""The most groups that are shown with diffs. The rest are rows of the table of cases."""
+"""The most groups that are shown with diffs. The others are only in the table of cases."""
 MAX_CASE_ROWS = 2_000
-"""Cases that stand in the page as rows of a table. Of more a script draws what is looked for."""
+"""The most cases in the HTML table. With more, a script draws the cases that match a search."""
 _OPEN_GROUPS = 8
 """Groups that are listed at once. The others are behind one more click."""
 _LIMITS = replace(lists.WHOLE, groups=MAX_ENTRIES, unfolded=0, others=400, notes=400)
 
 
 def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: Shown = PLAIN) -> str:
-    """Diffs are read from the artifacts of `folder`; the page says where one is missing."""
+    """Reads diffs from the artifacts of `folder`; the page says if one is missing."""
     sheet, script = _asset("report.css"), _asset("report.js")
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
     share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))

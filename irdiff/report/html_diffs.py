@@ -1,4 +1,4 @@
-"""The diffs of an HTML report: what a page carries of each case, within a share of its size."""
+"""The diffs of an HTML report: what the page holds of each case, within a share of its size."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from irdiff.model import Case, StageStatus
 from irdiff.report import commands, escape
 
 PAGE_BYTES = 8_000_000
-"""The size of all diffs together: what the tables of 2,000 cases leave of 15 MB, with room to spare."""
+"""The size of all diffs together: 15 MB without the tables of 2,000 cases, with a margin."""
 ENTRY_BYTES = 100_000
 MEMBER_BYTES = 24_000
-"""Of a case that is not the example of its group."""
+"""For a case that is not the example of its group."""
 MAX_MEMBERS = 200
-"""The most cases beside the examples that a page carries the diffs of: each takes time to align."""
+"""The most cases beside the examples whose diffs the page holds: each takes time to align."""
 _CONTEXT = 10
-"""How many lines around a change a reader can unfold. Three of them are shown at once."""
+"""How many lines around a change a reader can unfold. Three are shown at once."""
 _NO_LINES = (
     "no line differs up to the numbers of values: what differs is the order or the naming of definitions"
 )
@@ -66,48 +66,47 @@ def _stage(folder: Path, case: Case, name: str, limit_bytes: int) -> dict[str, A
     diff = stage_diff.read(folder, case, name)
     if isinstance(diff, str):
         return {"note": escape.clean(diff)}
-    rows, left_out = _rows(diff, limit_bytes)
+    diff_lines, left_out = _rows(diff, limit_bytes)
     shown: dict[str, Any] = {
         "counts": [diff.count(Kind.REMOVED), diff.count(Kind.ADDED), diff.count(Kind.RENAMED)],
-        "rows": rows,
-        "legend": _legend(diff, rows),
+        "rows": diff_lines,
+        "legend": _legend(diff, diff_lines),
     }
     if left_out:
         shown["left_out"] = left_out
-    if not rows:
+    if not diff_lines:
         shown["note"] = _NO_LINES if diff.rows else "both texts are empty"
     return shown
 
 
 def _rows(diff: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
-    """The rows near changes, telling ones first, and how many changes are left out.
-
-    A row `["…", text]` says what is left out, or what follows.
+    """Returns the lines near changes, telling ones first, and how many changes are left out. A line `["…",
+    text]` says what is left out, or what follows.
     """
     telling, others = diff.telling_first(_CONTEXT)
     kinds = diff.changed()
-    rows: list[list[Any]] = []
+    diff_lines: list[list[Any]] = []
     size = shown = 0
     for title, hunks in (("", telling), (stage_diff.OTHERS if telling else "", others)):
         if title and hunks:
-            rows.append(["…", title])
+            diff_lines.append(["…", title])
         for before, hunk in itertools.pairwise([range(0), *hunks]):
             if hunk.start > before.stop:
-                rows.append(["…", diff.left_out(range(before.stop, hunk.start))])
+                diff_lines.append(["…", diff.left_out(range(before.stop, hunk.start))])
             for index in hunk:
                 line = _row(diff.line(index))
                 size += len(json.dumps(line))
                 if size > limit_bytes:
-                    return rows, sum(line.kind in kinds for line in diff.rows) - shown
-                rows.append(line)
+                    return diff_lines, sum(line.kind in kinds for line in diff.rows) - shown
+                diff_lines.append(line)
                 shown += diff.rows[index].kind in kinds
         if hunks and hunks[-1].stop < len(diff.rows):
-            rows.append(["…", diff.left_out(range(hunks[-1].stop, len(diff.rows)))])
-    return rows, 0
+            diff_lines.append(["…", diff.left_out(range(hunks[-1].stop, len(diff.rows)))])
+    return diff_lines, 0
 
 
 def _row(line: DiffLine) -> list[Any]:
-    """`[kind, base number, head number, canonical, marks, raw]`; an empty end is dropped."""
+    """`[kind, base number, head number, canonical, marks, raw]`; empty fields at the end are dropped."""
     marks = [position for mark in line.marks for position in mark]
     raw = "" if line.raw == line.text else line.raw
     cells: list[Any] = [line.kind.value, line.base_number, line.head_number, line.text]
@@ -118,7 +117,7 @@ def _row(line: DiffLine) -> list[Any]:
     return cells
 
 
-def _legend(diff: StageDiff, rows: list[list[Any]]) -> list[list[str]]:
-    text = "\n".join(legend_row[3] for legend_row in rows if legend_row[0] != "…")
+def _legend(diff: StageDiff, diff_lines: list[list[Any]]) -> list[list[str]]:
+    text = "\n".join(legend_row[3] for legend_row in diff_lines if legend_row[0] != "…")
     used = [(short, full) for short, full in diff.legend if re.search(rf"{re.escape(short)}(?!\d)", text)]
     return [[short, full[:_MAX_LEGEND_CHARACTERS]] for short, full in used[:_MAX_LEGEND]]

@@ -1,4 +1,4 @@
-"""Lists that a report cuts, with a count of what it leaves out."""
+"""Lists that a report shortens, with a count of what is left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _FEWEST_LINES = 6
-"""The least of a diff that shows anything."""
+"""The fewest lines of a diff that show anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class ListLimits:
     """Of every other list."""
 
     def tighter(self) -> ListLimits:
-        """The first screen is shortened only where little else is left."""
+        """The first screen is shortened only when little else is left."""
         scarce = not self.unfolded
 
         def less(count: int, least: int = 0) -> int:

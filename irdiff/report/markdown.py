@@ -1,6 +1,5 @@
-"""The Markdown report: a comment, the summary of a job, a document; never longer than it may be.
-
-The template is `reports/report.md.j2`. Where the whole does not fit, every list becomes shorter and says so.
+"""The Markdown report: a comment, the summary of a job, or a document, within a length limit. The template is
+`reports/report.md.j2`. If the whole does not fit, every list becomes shorter and says so.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from irdiff.run.failure import PartFailure, in_words
 COMMENT = 8_000
 """Characters that people read in a thread."""
 LIMIT = 60_000
-"""GitHub refuses comments of more than 65,536 characters; some are left to whoever wraps this text."""
+"""GitHub refuses comments of more than 65,536 characters; the rest is for the caller's own text."""
 _SMALLEST_LIMIT = 1_000
 _SHORT_NOTE = 160
 _MOST_TRIES = 16
 _MOST_FAILURES = 8
 _LEFT_FREE = 400
-"""Characters of a report on failures that no failure takes."""
+"""Characters of a report on failures that no failure uses."""
 
 
 def render(
     run: Run, folder: Path, timing: TimingSummary | None = None, limit: int = LIMIT, *, as_: Shown = PLAIN
 ) -> str:
-    """The report in at most `limit` characters. Raises UsageError for a limit that holds no report."""
+    """Raises UsageError if `limit` is too small for any report."""
     if limit < _SMALLEST_LIMIT:
         raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
     template = templates.markdown().get_template("report.md.j2")
@@ -48,7 +47,7 @@ def render(
 
 
 def _headline_only(shown: RunView, run: Run, limit: int) -> str:
-    """As many notes as fit: they say what was not compared."""
+    """Adds as many notes as fit: they say what was not compared."""
     text = f"### {shown.sign} irdiff: {escape.markdown(shown.headline)}\n\n"
     end = "The report is too long to be shown here: see the HTML report.\n"
     for note in run.notes:

@@ -1,13 +1,13 @@
-"""What moved up and down: each statistic over the changed cases of a target. Pure.
+"""Counts where each statistic moved up and down, over the changed cases of a target.
 
-Whether a move costs time is not said here: registers and code size did not tell
-(`reports/samples/cost-record.md`). Totals are over the affected cases, those in which the statistic moved,
-and also over all changed cases. Quantiles are of the relative change over all compared cases; one whose code
-is the same counts as 0.
+It does not say whether a move costs time: registers and code size did not predict that
+(`reports/samples/cost-record.md`). Totals are over the cases in which the statistic moved, and also over all
+changed cases. Quantiles are of the relative change over all compared cases; a case with the same code counts
+as 0.
 
-A case is an *outlier* where spills moved, or another statistic moved by a tenth or more and lies beyond the
-far fences of its target: three interquartile ranges outside the quartiles (Tukey, "Exploratory Data
-Analysis", 1977).
+A case is an *outlier* if spills moved, or another statistic moved by a tenth or more and lies beyond the far
+fences of its target: three interquartile ranges outside the quartiles (Tukey, "Exploratory Data Analysis",
+1977).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StatisticMove:
 
     @property
     def relative(self) -> float:
-        """Head's change as a share of base, or of head where base is 0."""
+        """Head's change as a share of base, or of head if base is 0."""
         return (self.head - self.base) / (self.base or abs(self.head) or 1.0)
 
     @property
@@ -56,11 +56,11 @@ class Movement:
     part: str
     """The target, or a family and a target."""
     up: tuple[StatisticMove, ...]
-    """The farthest first."""
+    """The largest moves first."""
     down: tuple[StatisticMove, ...]
     same: int
     unknown: int
-    """Changed cases whose facts do not say."""
+    """Changed cases without the facts."""
     affected: StatisticMove
     """Over the cases in which it moved."""
     total: StatisticMove
@@ -76,7 +76,6 @@ class Movement:
 
     @property
     def far(self) -> tuple[str, ...]:
-        """The quantiles in words."""
         return tuple(f"{value:+.1%}" if value else "0" for value in self.quantiles)
 
 
@@ -95,7 +94,7 @@ def counts(up: int, down: int) -> str:
 
 
 def by_target(run: Run) -> list[Movement]:
-    """In the table's order, then that of the targets; what moves nowhere is left out."""
+    """In the order of statistics, then of targets. Statistics that did not move are left out."""
     movements = [
         movement for target in run.targets for movement in _of(target.name, target, _compared(run, target))
     ]
@@ -137,7 +136,7 @@ def _movement(statistic: Statistic, part: str, cases: Sequence[Case]) -> Movemen
 def summed(
     statistic: Statistic, part: str, moves: Sequence[StatisticMove], *, same: int, unknown: int
 ) -> Movement:
-    """Over the cases that are known, and so many that have the same code or are not known."""
+    """`same` and `unknown`: how many more cases have the same code, or no facts."""
     moved = [move for move in moves if move.base != move.head]
     relative = [*(move.relative for move in moves), *[0.0] * same] or [0.0]
     twentieths = quantiles(relative if len(relative) > 1 else 2 * relative, n=20, method="inclusive")
@@ -162,7 +161,7 @@ def _move(statistic: Statistic, case: Case) -> StatisticMove | None:
 
 
 def _farthest(moves: Iterable[StatisticMove]) -> tuple[StatisticMove, ...]:
-    """A figure that begins or ceases to be comes before all shares."""
+    """A figure that becomes nonzero or zero comes before all shares."""
     return tuple(sorted(moves, key=lambda m: (-abs(m.relative), -abs(m.head - m.base), m.case_id)))
 
 
@@ -175,7 +174,7 @@ def _total(statistic: Statistic, moves: Sequence[StatisticMove]) -> StatisticMov
 
 
 def outliers(movements: Iterable[Movement]) -> list[Outlier]:
-    """Of movements by target: spills first, then what moved farthest."""
+    """Takes movements by target. Spills come first, then the largest moves."""
     outlying = [
         Outlier(
             case_id=move.case_id,

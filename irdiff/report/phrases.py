@@ -1,4 +1,4 @@
-"""The words and counts that every report says in the same way. Plain text: whoever prints it escapes it."""
+"""Words and counts that all reports share. It is plain text: the caller escapes it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 
 def of_kernels(run: Run) -> bool:
-    """One compiler compiles two revisions of kernels, so their edit is all that differs."""
+    """One compiler compiles two revisions of kernels, so only the kernels' edit differs."""
     return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
 
 
 def is_loud(group: ChangeGroup) -> bool:
-    """It may give a wrong result, or none at all."""
+    """It may give a wrong result, or none."""
     return group.severity in (ReportClass.BROKEN, ReportClass.HAZARD)
 
 
@@ -38,7 +38,7 @@ def side(revision: Revision) -> str:
 
 
 def sides(run: Run) -> str:
-    """Both sides: `main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` where one compiler compiles two revisions."""
+    """`main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` if one compiler compiles two revisions."""
     base, head = run.base, run.head
     if of_kernels(run):
         return f"{base.revision} → {head.revision}, {_compiler(head)}"
@@ -52,9 +52,8 @@ def _with_digest(revision: Revision) -> str:
 
 
 def renamed(run: Run) -> list[tuple[str, str]]:
-    """(name at base, name at head) of renamed or moved launches and kernels, each once for all targets.
-
-    Launches that only have another number are left out.
+    """Returns (name at base, name at head) of renamed or moved launches and kernels, each once for all
+    targets. Launches that only have another number are left out.
     """
     names = set()
     for case in run.cases:
@@ -79,7 +78,7 @@ def _compiler(revision: Revision) -> str:
 
 
 def place(stage: str, pass_name: str | None) -> str:
-    """`ttgir`, or `ttgir: the-pass` where the pass is known."""
+    """`ttgir`, or `ttgir: the-pass` if the pass is known."""
     return f"{stage}: {pass_name}" if pass_name else stage
 
 
@@ -126,9 +125,8 @@ def moved(case: Case, limit: int = 6) -> str:
 
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
-    """Name → (base, head): facts of statistics in the table's order, then what moved farthest first.
-
-    A fact that is not known on both sides is left out.
+    """Name → (base, head): facts of statistics in the table's order, then the largest moves first. Facts that
+    one side lacks are left out.
     """
     moved = {}
     for name in {**base, **head}:
@@ -147,12 +145,12 @@ def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str,
 
 
 def facts_in_order(facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Without those that are 0: facts of statistics in the table's order, then the others."""
+    """Without zeros: facts of statistics in the table's order, then the others."""
     names = sorted(facts, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
     return {name: facts[name] for name in names if facts[name] != 0}
 
 
 def unknown_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, str]:
-    """The side that lacks each fact of a statistic."""
+    """Returns the side that lacks each fact of a statistic."""
     names = [name for name in _PLACES if (value_of(name, base) is None) != (value_of(name, head) is None)]
     return {name: "base" if value_of(name, base) is None else "head" for name in names}

@@ -1,4 +1,4 @@
-"""Breakages in projects whose kernels are a pack, with the text of an issue for each. Pure."""
+"""Reports breakages in projects whose kernels are a pack, with the text of an issue for each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class BrokenProject:
     """With its version: `fla-core 0.5.0`."""
     cases: tuple[Case, ...]
     smallest: Case
-    """The one with the least code at base."""
+    """The case with the least code at base."""
     title: str
     issue: str
-    """To be pasted, as Markdown."""
+    """Markdown to be pasted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class BrokenCause:
 
 
 def broken(run: Run) -> list[BrokenCause]:
-    """By error, that of the most launches first; none where no pack was compared."""
+    """By error, the one with the most launches first; none if no pack was compared."""
     packages = packs.projects(run.head.note)
     broken = [
         case

@@ -1,8 +1,8 @@
-"""Groups that are new, gone or changed between two runs, such as two pushes to a pull request. Pure.
+"""Groups that are new, gone or changed between two runs, such as two pushes to a pull request.
 
-A group has the same id in both where its cases have the same kind of edit. It is changed where other cases
-are in it, or a case of it has another concrete edit. Cases that only one of the runs looked at are counted
-apart: of them nothing is known.
+A group has the same id in both runs if its cases have the same kind of edit. It is changed if it has other
+cases, or a case has another concrete edit. Cases that only one of the runs compared are counted apart:
+nothing is known of them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class GroupCounts:
 
 
 def prints(run: Run) -> Mapping[str, str]:
-    """A digest of the cases and their concrete changes, by group id."""
+    """By group id, a digest of the cases and their concrete changes."""
     edits = {case.id: (case.verdict, case.edit) for case in run.cases}
     members = {group.id: [(member, edits.get(member)) for member in group.members] for group in run.groups}
     return {name: _digest(of_group) for name, of_group in members.items()}
 
 
 def short_prints(run: Run, digits: int) -> Mapping[str, str]:
-    """Ids and digests by so many digits, whatever a run calls its groups."""
+    """Shortens ids and digests to so many digits, whatever a run calls its groups."""
     return {_digest(name)[:digits]: print_[:digits] for name, print_ in prints(run).items()}
 
 
@@ -48,7 +48,7 @@ def _digest(value: object) -> str:
 
 
 def counts(old: Mapping[str, str], new: Mapping[str, str]) -> GroupCounts:
-    """Takes what `prints` returns for two runs."""
+    """Takes the results of `prints` for two runs."""
     both = old.keys() & new.keys()
     return GroupCounts(
         new=len(new.keys() - both),
@@ -63,7 +63,7 @@ class ChangedGroup:
 
     new: ChangeGroup
     joined: tuple[str, ...]
-    """Cases that were not in it."""
+    """Cases that are new in it."""
     left: tuple[str, ...]
     edited: tuple[str, ...]
     """Cases of both runs with another concrete change."""
@@ -81,10 +81,10 @@ class ChangedCase:
         return (self.old.verdict, self.old.edit) != (self.new.verdict, self.new.edit) or bool(self.facts)
 
     def __str__(self) -> str:
-        what = ["other lines differ"] if self.old.edit != self.new.edit else []
+        differences = ["other lines differ"] if self.old.edit != self.new.edit else []
         if self.old.verdict is not self.new.verdict:
-            what = [f"{self.old.verdict} → {self.new.verdict}"]
-        return f"{self.new.id}: {first_few([*what, *map(str, self.facts)], _SHOWN)}"
+            differences = [f"{self.old.verdict} → {self.new.verdict}"]
+        return f"{self.new.id}: {first_few([*differences, *map(str, self.facts)], _SHOWN)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class RunChanges:
     changed: tuple[ChangedGroup, ...]
     cases: tuple[ChangedCase, ...]
     only_old: tuple[str, ...]
-    """Cases that the new run did not look at."""
+    """Cases that the new run did not compare."""
     only_new: tuple[str, ...]
     notes: tuple[str, ...]
     """Other differences between the runs, which may be the reason."""
@@ -143,7 +143,7 @@ def _group(old: ChangeGroup, new: ChangeGroup, other_edit: set[str]) -> ChangedG
 
 
 def _facts(old: Case, new: Case) -> tuple[LaunchChange, ...]:
-    """Only of sides that both runs looked at: a case that was not taken to its machine code has no facts."""
+    """Only of sides that both runs compiled to machine code: other cases have no facts."""
     shared = [side for side, (ours, theirs) in old.facts.zip(new.facts).items() if ours and theirs]
     return launch_changes.between(*({side: case.facts.of(side) for side in shared} for case in (old, new)))
 

@@ -1,4 +1,4 @@
-"""The name of a run for its reader, and what a report leaves out because an earlier run had it."""
+"""How a report names the run for its reader, and what it leaves out because an earlier run had it."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ARTIFACT = "irdiff-run"
 @dataclass(frozen=True, kw_only=True)
 class Shown:
     call: str = commands.UNNAMED
-    """The word that commands take for the run."""
+    """The name of the run in commands."""
     fetch: str = ""
-    """Brings the run to its reader first; empty where it is there."""
+    """A command that first downloads the run; empty if the reader has it."""
     next_step: str = ""
-    """Markdown: where the page is, and what asks for a GPU; empty where nothing is to be said."""
+    """Markdown: where the page is, and how to request a GPU; may be empty."""
     whole: Run | None = None
-    """The run that groups have their numbers in, where a part of it is shown."""
+    """The run that numbers the groups, if only a part of it is shown."""
     first: str = ""
     """The beginning of the headline."""
     hidden: str = ""
-    """It is in the headline: no report hides in silence."""
+    """Part of the headline: no report hides in silence."""
     compile_times: tuple[Movement, ...] = ()
-    """By target, of a history that has the run's head."""
+    """By target, from a history that has the run's head."""
     gate: tuple[str, ...] = ()
-    """The gate's answer line by line, the first one its headline; empty where no policy was named."""
+    """The gate's answer line by line, its headline first; empty without a policy."""
     is_bump: bool = False
 
     def groups(self, run: Run, edits: Sequence[DistinctEdit]) -> list[NamedGroup]:
@@ -55,9 +55,8 @@ PLAIN = Shown()
 
 
 def of_job(page: str | None, time_label: str | None = None) -> Shown:
-    """By the address of the job's page, for a reader who has not the run.
-
-    time_label: the label that asks for a GPU; None where nothing is to be timed.
+    """For a reader who only has the address of the job's page. time_label: the label that requests a GPU;
+    None if nothing is to be timed.
     """
     steps = [f"[the page with all diffs]({escape.url(page)}) is an artifact of the job"] if page else []
     steps += [f"the label {escape.code(time_label)} times what changed on a GPU"] if time_label else []
@@ -70,7 +69,7 @@ def of_job(page: str | None, time_label: str | None = None) -> Shown:
 
 
 def news(run: Run, baseline: Sequence[Case], groups: int, *, call: str, since: str) -> Shown:
-    """Without the cases of `baseline` and so many groups, which the run `since` has."""
+    """Leaves out the cases of `baseline`, and so many groups, which the run `since` has."""
     counts = Counter(case.verdict for case in baseline)
     ended = [
         f"{counts[verdict]} {verdict}" for verdict in (Verdict.BROKEN, Verdict.FAILING) if counts[verdict]

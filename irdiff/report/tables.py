@@ -1,7 +1,6 @@
-"""Tables of text that never cut a cell: columns where there is room for them, else one row below another.
-
-The first cell of a row is what the row is of, an id that readers copy, so it is whole everywhere. A pipe has
-no width: its lines are as long as they need to be, and can be searched.
+"""Tables of text that never cut a cell: columns if there is room, else one field below another. The first
+cell of a row is an id that readers copy, so it is always whole. A pipe has no width: its lines are as long as
+necessary, and can be searched.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _INDENT = " " * 4
 
 
 def heading(text: str) -> Iterator[Text]:
-    """The line above a table, behind a blank line."""
+    """The line above a table, after a blank line."""
     yield Text()
     yield Text(text, style="bold underline")
 
@@ -25,29 +24,29 @@ def heading(text: str) -> Iterator[Text]:
 class Column:
     name: str
     right: bool = False
-    """Its cells stand at the right, as figures do."""
+    """Aligned to the right, for figures."""
 
 
-def fits(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> bool:
-    """The rows can stand in columns; None is any width."""
-    widths = _widths(columns, rows)
+def fits(columns: Sequence[Column], table: Sequence[Sequence[Text]], width: int | None) -> bool:
+    """Whether the table fits into columns; None is any width."""
+    widths = _widths(columns, table)
     return width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width
 
 
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[int]:
+def _widths(columns: Sequence[Column], table: Sequence[Sequence[Text]]) -> list[int]:
     heading = [Text(column.name) for column in columns]
-    return [max(cell.cell_len for cell in cells) for cells in zip(heading, *rows, strict=True)]
+    return [max(cell.cell_len for cell in cells) for cells in zip(heading, *table, strict=True)]
 
 
-def lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
-    """At most `width` columns wide where the longest cell allows that; None is any width."""
+def lines(columns: Sequence[Column], table: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
+    """At most `width` wide if the longest cell allows that; None is any width."""
     heading = [Text(column.name, style="dim") for column in columns]
-    if width is None or fits(columns, rows, width):
-        widths = _widths(columns, rows)
+    if width is None or fits(columns, table, width):
+        widths = _widths(columns, table)
         named = [heading] if any(heading) else []
-        yield from (_beside(columns, cells, widths) for cells in (*named, *rows))
+        yield from (_beside(columns, cells, widths) for cells in (*named, *table))
         return
-    for cells in rows:
+    for cells in table:
         yield cells[0]
         yield from _below(columns, cells, width)
 
@@ -63,7 +62,7 @@ def _beside(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[i
 
 
 def _below(columns: Sequence[Column], cells: Sequence[Text], width: int) -> Iterator[Text]:
-    """The other cells with their column's name, as many on a line as fit."""
+    """Yields the other cells with their column's name, as many on a line as fit."""
     line = Text(_INDENT)
     for column, cell in list(zip(columns, cells, strict=True))[1:]:
         if not cell.plain.strip():

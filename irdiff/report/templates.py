@@ -1,4 +1,4 @@
-"""The Jinja2 templates of `reports/`, set up so that what a template forgets to escape is escaped."""
+"""The Jinja2 templates of `reports/`, set up so that expressions are escaped by default."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder() -> Path:
 
 @cache
 def markdown() -> jinja2.Environment:
-    """Each expression is Markdown text, escaped, unless it went through `code`, `fence` or `html`."""
+    """Each expression is escaped Markdown text, unless it passed through `code`, `fence` or `html`."""
     environment = _environment(autoescape=False)
     environment.finalize = _markdown_by_default
     environment.filters["code"] = _marked(escape.code)
@@ -43,7 +43,7 @@ def markdown() -> jinja2.Environment:
 
 @cache
 def html() -> jinja2.Environment:
-    """Each expression is HTML text; `clean` first spells out what cannot be seen."""
+    """Each expression is HTML text; `clean` first spells out invisible characters."""
     environment = _environment(autoescape=True)
     environment.finalize = _clean_by_default
     environment.filters["json"] = _marked(escape.script_json)
@@ -73,7 +73,7 @@ def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
 
 
 def _prose(plain: Callable[..., str], quoted: Callable[[str], str]) -> Callable[..., Markup]:
-    """Text whose parts in backticks are code: how titles of groups are written."""
+    """Text whose parts in backticks are code, as in titles of groups."""
 
     def apply(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
         parts = escape.clean(text, limit=limit).split("`")
@@ -90,7 +90,7 @@ def _prose(plain: Callable[..., str], quoted: Callable[[str], str]) -> Callable[
 
 
 def _keeping_ends(part: str, plain: Callable[..., str]) -> str:
-    """Escapes for Markdown, but keeps the blanks at both ends: here they stand between words."""
+    """Escapes for Markdown, but keeps the blanks at both ends, which stand between words."""
     before = " " if part[:1] == " " else ""
     after = " " if part.strip() and part[-1:] == " " else ""
     return before + plain(part.strip()) + after

@@ -1,7 +1,5 @@
-"""The report in a terminal: a view, printed line by line.
-
-Where the output is no terminal (a pipe, the log of a job) it is plain ASCII without colour, and lines are
-never wrapped: they can be searched. Commands to copy come last.
+"""Prints the report in a terminal, line by line. Without a terminal (a pipe, the log of a job) it is plain
+ASCII without colour, and lines are never wrapped, so they can be searched. Commands to copy come last.
 """
 
 from __future__ import annotations
@@ -119,21 +117,21 @@ def _case(name: str, style: str, words: str, limit: int = escape.LINE_LIMIT) -> 
     return Text.assemble((escape.terminal(name), style), "  ", escape.terminal(words, limit=limit))
 
 
-def _section(title: str, lines: Iterable[Text], more: int = 0, what: str = "") -> Iterator[Text]:
-    """Nothing where there are no lines."""
+def _section(title: str, lines: Iterable[Text], more: int = 0, noun: str = "") -> Iterator[Text]:
+    """Prints nothing without lines."""
     shown = list(lines)
     yield from tables.heading(escape.terminal(title)) if shown else ()
     yield from shown
     if more:
-        yield _line(f"… and {counted(more, f'more {what}')} (--limit)", _DIM)
+        yield _line(f"… and {counted(more, f'more {noun}')} (--limit)", _DIM)
 
 
 # what matters most
 
 
 def _ending(ending: Ending, style: str = "") -> Iterator[Text]:
-    rows = (_case(shared.names, style, shared.words, _ERROR) for shared in ending.errors)
-    return _section(ending.title, rows, ending.errors.more, "error")
+    error_lines = (_case(shared.names, style, shared.words, _ERROR) for shared in ending.errors)
+    return _section(ending.title, error_lines, ending.errors.more, "error")
 
 
 def _case_list(cases: CaseList) -> Iterator[Text]:
@@ -151,13 +149,13 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     names = [[Text(statistic.name), _bar(statistic)] for statistic in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
     cells = [[Text(cell.words if cell else "") for cell in statistic.cells] for statistic in shown.statistics]
-    rows = [[*left, *right] for left, right in zip(names, cells, strict=True)]
-    if not tables.fits(columns, rows, width):
+    table = [[*left, *right] for left, right in zip(names, cells, strict=True)]
+    if not tables.fits(columns, table, width):
         columns = _columns("", "", "")
-        rows = [
+        table = [
             [*left, Text(statistic.words)] for left, statistic in zip(names, shown.statistics, strict=True)
         ]
-    yield from tables.lines(columns, rows, width)
+    yield from tables.lines(columns, table, width)
     farthest = [(statistic.name, statistic.farthest) for statistic in shown.statistics if statistic.farthest]
     far = [(Text(name), _line(f"{move.case_id} {move.words}")) for name, move in farthest]
     yield from tables.lines(_columns("largest move", ""), far, None) if far else ()
@@ -196,7 +194,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _group(line: GroupLine, room: int, *, is_aligned: bool) -> Text:
-    """Without the pass where what the edit is would not fit beside it."""
+    """Leaves out the pass if the edit would not fit beside it."""
     risky = f"{line.short_title.risky}/" if line.is_partly_risky else ""
     start = f"{line.number:>3} {f'{risky}{len(line.group.members)}':>5}  "
     divergence = _GAP + escape.terminal(", ".join(filter(None, (line.measured, line.divergence))))
@@ -230,8 +228,10 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
     for name, radius, cases in shown.radius:
-        rows = [(stage, counts) for stage, counts in in_stage_order(radius.stages) if counts.compared]
-        stages = "  ".join(f"{stage} {counts.changed}/{counts.compared}" for stage, counts in rows)
+        counts_by_stage = [
+            (stage, counts) for stage, counts in in_stage_order(radius.stages) if counts.compared
+        ]
+        stages = "  ".join(f"{stage} {counts.changed}/{counts.compared}" for stage, counts in counts_by_stage)
         share = f"{radius.changed}/{radius.compared}"
         broken = f", {cases.broken} broken" if cases.broken else ""
         percent = f"{radius.fraction:.0%}" if radius.compared else ""

@@ -23,8 +23,8 @@ def sentences(answer: TestsAnswer) -> Iterator[str]:
     yield f"{_counted(len(unchanged))} {'launches' if len(unchanged) == 1 else 'launch'} only unchanged code"
     reasons = _reasons(answer)
     if reasons:
-        said = "; ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
-        yield f"{_counted(len(tests) - len(changed) - len(unchanged))} not known: {said}"
+        reason_words = "; ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+        yield f"{_counted(len(tests) - len(changed) - len(unchanged))} not known: {reason_words}"
     if answer.uncollected:
         files = counted(len(answer.uncollected), "file")
         yield f"{files} of tests not collected: {', '.join(answer.uncollected)}"

@@ -1,7 +1,7 @@
 """One run as its readers see it. Terminal, Markdown and page print this, and decide nothing.
 
 The order is that of the questions: is it safe, what is expected of its time, which figures moved, what was
-changed and by whom, what is not known, and all else. What does not fit the limits is counted.
+changed and by whom, what is unknown, and all else. What does not fit the limits is counted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class StatisticRow:
 
     @property
     def farthest(self) -> StatisticMove | None:
-        """The case in which it moved by most."""
+        """The case in which it moved most."""
         moves = [moves[0] for cell in self.cells if cell for moves in (cell.up, cell.down) if moves]
         return max(moves, key=lambda move: (abs(move.relative), abs(move.head - move.base)), default=None)
 
@@ -75,7 +75,7 @@ class RunView:
     conclusion: Conclusion
     sides: str
     sentences: tuple[str, ...]
-    """Below the headline, a paragraph each: a new sentence of a report is added here alone."""
+    """Paragraphs below the headline. Add a new sentence of a report here."""
     next_step: str
     """See `Shown`."""
     timing: TimingSummary | None
@@ -88,7 +88,7 @@ class RunView:
     """Each with its number of cases."""
     targets: tuple[str, ...]
     moved_targets: tuple[str, ...]
-    """Those on which a statistic moved: the columns of `statistics`."""
+    """Targets on which a statistic moved: the columns of `statistics`."""
     statistics: tuple[StatisticRow, ...]
     groups: tuple[GroupLine, ...]
     group_heading: str
@@ -106,12 +106,12 @@ class RunView:
     detail_lists: tuple[CaseList, ...]
     """After the groups, folded where the format can fold."""
     families: Listed[Family]
-    """Or kernels, where all are of one family."""
+    """Or kernels, if all are of one family."""
     radius: tuple[tuple[str, Radius, Share], ...]
     """Each target, with its cases by the stage in which their changes begin."""
     commands: tuple[str, ...]
     gravest_group: str
-    """The gravest edit with a case of it, for a reader who sees the headline alone."""
+    """The gravest edit with a case of it, for a reader who sees only the headline."""
     excerpt: tuple[str, ...]
     provenance_sides: tuple[tuple[str, str, str], ...]
     """Versions and digests: name, value at base, value at head."""
@@ -125,7 +125,7 @@ class RunView:
 
     @property
     def is_quiet(self) -> bool:
-        """Nothing changed, and nothing was left unlooked at."""
+        """Nothing changed, and everything was compared."""
         return self.conclusion is Conclusion.SUCCESS and not self.groups and not self.timing
 
 
@@ -188,7 +188,7 @@ def of(
 
 
 def _sentences(run: Run, timed: Sequence[TimingRow]) -> Iterator[str]:
-    """Empty ones say nothing."""
+    """Empty ones are dropped."""
     if run.tests:
         yield from tests_lines.sentences(run.tests)
     yield separating_option.sentence(run, timed)
@@ -219,7 +219,7 @@ def _unknown(run: Run, limits: ListLimits) -> Listed[str]:
 
 
 def _commands(run: Run, lines: Sequence[GroupLine], as_: Shown) -> tuple[str, ...]:
-    """To copy: what shows more of the first group, and what compares its example again anywhere."""
+    """Commands that show more of the first group, and that compare its example again anywhere."""
     page = commands.page(as_.call)
     if not lines:
         return (page,)

@@ -1,4 +1,4 @@
-"""The lines of both sides that show a hazard, or another rounding, as every report prints them."""
+"""The lines of both sides that show a hazard, or another rounding, as all reports print them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_LINE = 140
 
 
 def of(case: Case) -> tuple[str, ...]:
-    """Of the first hazards; without any, of the first other rounding. Empty where neither is shown."""
+    """For the first hazards, or without any, for the first other rounding. Empty if neither is shown."""
     effects = case.summary.effects if case.summary else None
     return tuple(_lines(effects)) if effects else ()
 

@@ -1,4 +1,4 @@
-"""The counted work of both sides of a case beside each other, as lines of text. Pure."""
+"""Prints the counted work of both sides of a case side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIZES: tuple[tuple[str, Callable[[Work], int]], ...] = (
     ("programs", lambda work: work.programs),
     ("warps", lambda work: work.warps),
 )
-"""Of the launch: known whatever its data are."""
+"""Known whatever the data are."""
 _FIGURES: tuple[tuple[str, Callable[[Work], Amount | None]], ...] = (
     ("instructions", lambda work: work.instructions),
     ("instructions of threads", lambda work: work.thread_instructions),
@@ -49,7 +49,7 @@ _OF_LOOP: tuple[tuple[str, Callable[[LoopWork], Amount | None]], ...] = (
 
 
 def lines(case: Case) -> Iterator[str]:
-    """Nothing for a case of which no side was counted."""
+    """Empty if no side was counted."""
     base, head = case.work
     if base is None and head is None:
         return
@@ -95,7 +95,7 @@ def _alone(name: str, work: Work) -> Iterator[str]:
 
 
 def _line(words: str, amounts: Sides[Amount], work: Sides[Work]) -> str:
-    """With the share by which it moved, where both sides say how much it is."""
+    """With the relative change, if both sides are exact."""
     before, after = amounts
     shown = amounts.zip(work).map(lambda side: _words(*side))
     if shown.base == shown.head:
@@ -113,9 +113,8 @@ def _words(amount: Amount, work: Work) -> str:
 
 
 def _loops(work: Sides[Work]) -> Iterator[str]:
-    """Side by side where both have as many, in the order of the code.
-
-    Where data decide how often one runs, one iteration is counted.
+    """Side by side if both have as many, in the order of the code. If data decide how often a loop runs, one
+    iteration is counted.
     """
     if any(side.is_least for side in work):
         return
