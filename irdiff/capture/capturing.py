@@ -1,5 +1,5 @@
-"""The step `capture`: what each workload launches for each target, on both sides, and which launches are one
-case.
+"""The step `capture`: finds what each workload launches for each target on both sides, and matches launches
+into cases.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Capture = Callable[["Side", str, Target], Catalog]
 
 
 def places_of_shard(sides: Sides[Side], targets: Sequence[Target], options: Options) -> list[Place]:
-    """Every n-th of the places; the workloads of one side alone stay together, in the last shard."""
+    """Every n-th of the places. The workloads that only one side has stay together, in the last shard."""
     (number, total), (both, alone) = options.shard, _places(sides, targets, options)
     return both[number - 1 :: total] + (alone if number == total else [])
 
 
 def cut_from(sides: Sides[Side], targets: Sequence[Target], options: Options) -> str:
-    """All shards of one comparison agree on it without a compiler; empty where there are none."""
+    """A digest on which all shards of one comparison agree without a compiler; empty without shards."""
     if options.shard == (1, 1):
         return ""
     both_and_alone = _places(sides, targets, options)
@@ -42,8 +42,8 @@ def cut_from(sides: Sides[Side], targets: Sequence[Target], options: Options) ->
 def _places(
     sides: Sides[Side], targets: Sequence[Target], options: Options
 ) -> tuple[list[Place], list[Place]]:
-    """Of the workloads that both sides have, and of those that one side alone has: these may have been moved,
-    and are matched with one another.
+    """Returns places of workloads that both sides have, and of those that one side has: these may have been
+    moved, and are matched with one another.
     """
     ours, theirs = (set(side.corpus.workloads) for side in sides)
     both, alone = (
@@ -65,10 +65,10 @@ def capture(
             return part, NOTHING
         catalog = capture_one(side, workload, target)
         if case_ids.is_program(workload):
-            _say_failed(workload, catalog, f"at {which} on {target.name}", said, report)
+            _say_failed(workload, catalog, f"at {which} on {target.name}", reported, report)
         return part, catalog
 
-    said: set[ProgramFailure] = set()
+    reported: set[ProgramFailure] = set()
     catalogs = dict(in_parallel(catalog_of, parts, jobs, "capture", report))
     return [
         CapturedWorkload(
@@ -81,21 +81,20 @@ def capture(
 
 
 def _say_failed(
-    workload: str, catalog: Catalog, where: str, said: set[ProgramFailure], report: Report
+    workload: str, catalog: Catalog, where: str, reported: set[ProgramFailure], report: Report
 ) -> None:
-    """At once, and not when a program has failed on every side and target."""
+    """Reports at once, and not when the program has failed on every side and target."""
     for each in catalog.failures:
         why = program_failures.of(each.failure, workload)
-        if each.expected and why not in said:
-            said.add(why)
+        if each.expected and why not in reported:
+            reported.add(why)
             words = f"{why.program} fails {where}: {why.reason}"
             report(Progress(phase="capture", done=0, total=0, detail="", attention=words))
 
 
 def matched(captured: Sequence[CapturedWorkload], sides: Sides[Side], options: Options) -> list[Pair]:
-    """Matches launches of both sides into cases, following renamed kernels.
-
-    Raises NothingComparedError where nothing was selected.
+    """Matches launches of both sides into cases, following renamed kernels. Raises NothingComparedError if
+    nothing was selected.
     """
     pairs = pairing.pairs(captured, options)
     if not pairs and options.shard == (1, 1):
@@ -113,8 +112,8 @@ def matched(captured: Sequence[CapturedWorkload], sides: Sides[Side], options: O
 def _nothing_selected(options: Options) -> NothingComparedError:
     tiers = f" of tier {', '.join(options.tiers)}" if options.tiers else ""
     if not options.cases:
-        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
-        return NothingComparedError(what, hint="see `irdiff corpus list`")
+        message = f"nothing was compared: the corpus has no case{tiers} for these targets"
+        return NothingComparedError(message, hint="see `irdiff corpus list`")
     workload = case_ids.parse(options.cases[0]).workload
     return NothingComparedError(
         f"nothing was compared: no case{tiers} matches {' '.join(options.cases[:8])}",

@@ -1,4 +1,4 @@
-"""The catalog of one workload: what it launches for one target on one side."""
+"""The catalog of one workload: its launches for one target on one side."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ class Catalog:
     failures: tuple[CaptureFailure, ...]
     supported: bool
     selection: WorkloadSelection
-    """As it was captured."""
     read: tuple[str, ...] = ()
-    """Files of a repository that capturing opened, relative to its root."""
+    """Files of a repository that the capture opened, relative to its root."""
     missing: tuple[str, ...] = ()
-    """Files and, without a suffix, modules of a repository that capturing looked for and that it does not
-    have, relative to its root."""
+    """Files and, without a suffix, modules of a repository that the capture looked for and that do not exist,
+    relative to its root.
+    """
     called: tuple[str, ...] = ()
-    """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran while it was captured
-    or that the frontend compiled; relative to its root."""
+    """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran during the capture or
+    that the frontend compiled; relative to its root.
+    """
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `WorkloadSelection.configs` left out."""
     caveats: tuple[tuple[str, int, str], ...] = ()
-    """What the program was told without a GPU to ask, or did unseen: `("bench/run.py", 12, "asks …")`; of no
-    file `("", 0, "workloads recorded …")`."""
+    """Made-up answers without a GPU, or unseen actions of the program: `("bench/run.py", 12, "asks …")`;
+    without a file `("", 0, "workloads recorded …")`.
+    """
     uncompared: tuple[tuple[str, int, str], ...] = ()
-    """What the program launches, or does to its launches, where irdiff does not see it: as caveats."""
+    """Launches, or effects on launches, that irdiff does not see; like caveats."""
     undigested: str = ""
-    """Why the frontend was not run although it was asked for: no launch has an input digest then."""
+    """Why the frontend was not run although it was requested: no launch then has an input digest."""
 
 
 NOTHING = Catalog(launches=(), failures=(), supported=True, selection=WorkloadSelection(tiers=(), labels=()))

@@ -1,9 +1,9 @@
 """Catalogs: the launches of one workload for one target on one side, traced each time by its worker.
 
-Only the catalog of a corpus that imports nothing outside of itself and Triton is kept
-(`Corpus.self_contained`), under the corpus, the toolchain, the worker's code and the environment. A
-failure that may be gone the next time is not kept: a missing module, exhausted time or memory, a capture that
-died and was made again without the frontend.
+Only the catalog of a corpus that imports nothing outside of itself and Triton is cached
+(`Corpus.self_contained`), under the corpus, the toolchain, the worker's code and the environment. Failures
+that may be temporary are not cached: a missing module, exhausted time or memory, a capture that died and was
+repeated without the frontend.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Capturer:
         """Whether catalogs of earlier runs are taken from the cache."""
 
     def again(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> Catalog:
-        """In another process, with addresses and hashes random."""
+        """Captures in another process, with random addresses and hashes."""
         request = _request(side, workload, target, selection)
         extra = side.corpus.extra_packages(workload, target)
         ask = partial(self._requests.ask, side.toolchain, extra, randomized=True)
@@ -74,7 +74,7 @@ class Capturer:
         return _read_catalog.validate_python(self._with_texts(record))
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Puts the texts of launches where artifacts are."""
+        """Stores the texts of launches as artifacts."""
         launches = []
         for launch in record["launches"]:
             content = launch["launched"].encode()
@@ -99,7 +99,7 @@ class Capturer:
             opened = opened_files.of_request(folder, Path(request["root"]))
             outcome = result["outcome"] if result else "died"
             if result and outcome in ("captured", "unsupported"):
-                said = diagnosis.of_file(folder / protocol.ERRORS)
+                printed = diagnosis.of_file(folder / protocol.ERRORS)
                 failed = result.get("failures", ())
                 if failed:
                     disk_space.check(folder)
@@ -107,8 +107,8 @@ class Capturer:
                 failures = [
                     _failure(
                         each["id"],
-                        _message(each, failed, said).replace(root, ""),
-                        said.excerpt.replace(root, ""),
+                        _message(each, failed, printed).replace(root, ""),
+                        printed.excerpt.replace(root, ""),
                         expected=each["expected"],
                     )
                     for each in failed
@@ -145,11 +145,11 @@ def _request(side: Side, workload: str, target: Target, selection: WorkloadSelec
     }
 
 
-def _message(failed: FailedLabel, all_failed: Sequence[object], said: Diagnosis) -> str:
-    """The compiler's own reason leads where what was printed is of this launch alone."""
+def _message(failed: FailedLabel, all_failed: Sequence[object], printed: Diagnosis) -> str:
+    """The compiler's own reason leads if the output is of this launch alone."""
     message = failed["message"]
     is_its_own = len(all_failed) == 1 and not message.startswith("EndedEarly")
-    return said.explained(message) if is_its_own else message
+    return printed.explained(message) if is_its_own else message
 
 
 def _failure(name: str, message: str, stderr: str, *, expected: bool) -> CaptureFailure:

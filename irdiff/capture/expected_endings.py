@@ -1,9 +1,9 @@
-"""Endings of programs that are no failing case: each is left out of the pairs, and said in a clause. Pure.
+"""Endings of programs that are no failing case: each is left out of the pairs, and reported in a clause.
 
 - Tests that fail on both sides. Values are not computed, so assertions about them fail on any side, and
-  pytest came to its own end.
-- A program that one side lacks, and that fails there when it is run as the other side has it. It is for
-  kernels that the one side lacks, too: they are new, or gone.
+pytest came to its own end.
+- A program that one side lacks, and that fails there when it is taken from the other side. It uses kernels
+that the one side lacks too: they are new, or gone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_REASON = 120
 
 
 def left_out(pairs: Sequence[Pair], sides: Sides[Side]) -> tuple[list[Pair], tuple[str, ...]]:
-    """The pairs without such endings, and a clause for each kind."""
+    """Returns the pairs without such endings, and a clause for each kind."""
     kept, failed_tests = _without_failed_tests(pairs)
     base, head = sides.map(lambda side: side.corpus.borrowed)
     lacking: dict[str, None] = {}

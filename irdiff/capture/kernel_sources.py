@@ -1,4 +1,4 @@
-"""The text of a launch's kernel, read from the corpus that launches it; where that lies is kept for later."""
+"""Reads the text of a launch's kernel from the corpus, and remembers where the corpus lies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from irdiff.model import Launch
 from irdiff.resolve.corpus import Corpus
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-"""A run folder is not trusted: nothing else is part of a path."""
+"""A run folder is not trusted: nothing else becomes part of a path."""
 
 
 def source_of(corpus: Corpus, launch: Launch) -> str:
-    """Without decorators; empty where its file is not part of the corpus."""
+    """Without decorators; empty if its file is not part of the corpus."""
     path = corpus.root / launch.source_path
     if Path(launch.source_path).is_absolute() or not path.is_file():
         return ""
@@ -25,7 +25,7 @@ def source_of(corpus: Corpus, launch: Launch) -> str:
 
 
 def keep_root(corpus: Corpus, config: Config) -> None:
-    """Notes where the files of a revision lie, by the digest that a run knows its corpus by."""
+    """Notes where the files of a revision lie, by the corpus digest in a run."""
     place = _place(corpus.digest, config)
     if corpus.kept is None or place.is_symlink():
         return
@@ -35,7 +35,7 @@ def keep_root(corpus: Corpus, config: Config) -> None:
 
 
 def root_of(digest: str, config: Config) -> Path | None:
-    """None where the files are not on this machine, or not any more."""
+    """None if the files are not on this machine, or not any more."""
     place = _place(digest, config)
     return place.resolve() if _DIGEST.fullmatch(digest) and place.is_dir() else None
 

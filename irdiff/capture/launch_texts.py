@@ -1,13 +1,11 @@
 """Drops from two launch texts of one case what is no difference between the launches.
 
-- An option that both compilers resolve to one value: `num_warps=4` launches nothing else where 4 is the
-  default.
-- An option that a user sets for a whole side: its effect is in the code and in what the launcher receives,
-  and both are compared.
-- A field of a tensor descriptor that has its default, where the other side's release has no such field.
-- The number of a storage among those of its kind, where the two programs make different numbers of that
-  kind: an added tensor gives later ones other numbers. The order of a launch's storages is compared all the
-  same.
+- An option that both compilers resolve to one value: `num_warps=4` changes nothing if 4 is the default.
+- An option that a user sets for a whole side: its effect is in the code and in the launcher's arguments, and
+both are compared.
+- A field of a tensor descriptor that has its default, if the other side's release has no such field.
+- The number of a storage among those of its kind, if the two programs make different numbers of that kind: an
+added tensor shifts the numbers of later ones. The order of a launch's storages is compared anyway.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ def options_of_sides(toolchains: Iterable[Toolchain]) -> frozenset[str]:
 
 
 def resolved(pair: Pair, store: Store, settings: Collection[str] = ()) -> Pair:
-    """settings: as of `options_of_sides`."""
+    """settings: from `options_of_sides`."""
     base, head = pair.base, pair.head
     if not isinstance(base, Launch) or not isinstance(head, Launch):
         return pair
@@ -40,7 +38,9 @@ def resolved(pair: Pair, store: Store, settings: Collection[str] = ()) -> Pair:
 
 
 def beside(launch: Launch, other: Launch, store: Store, settings: Collection[str]) -> Launch:
-    """With its text as it is compared with the other launch, whose own may be so already."""
+    """Returns the launch with the text that is compared with the other launch, which may be reduced
+    already.
+    """
     if launch.launched == other.launched:
         return launch
     ours, theirs = _lines(launch, store), _lines(other, store)

@@ -1,4 +1,4 @@
-"""What a run says of its captures: missing packages, answers that were made up, configs left out. Pure."""
+"""Notes of a run on its captures: missing packages, made-up answers, configs left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]
 
 
 def cleared(variables: Sequence[str]) -> list[str]:
-    """Names the caller's variables that compilers do not see: each side compiles with its own defaults."""
+    """Names the caller's variables that compilers do not see."""
     if not variables:
         return []
     names = first_few(variables, _MAX_NAMES)
@@ -75,7 +75,7 @@ def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -
 
 
 def _importer(failure: Failure, workload: str) -> str:
-    """The nearest file of the user's that the traceback goes through."""
+    """Returns the nearest file of the user's in the traceback."""
     before = failure.stderr.rpartition(failure.message[:40])[0] or failure.stderr
     paths = [path for path, _ in FRAME.findall(before)]
     own = [path for path in paths if not any(mark in path for mark in NOT_THE_PROGRAMS)]
@@ -83,7 +83,7 @@ def _importer(failure: Failure, workload: str) -> str:
 
 
 def _folder_of(package: str, paths: Iterable[str]) -> str:
-    """The place of a package or module of that name in the repository; empty where it has none."""
+    """Returns the place of a package or module of that name in the repository; empty if it has none."""
     for path in map(PurePosixPath, paths):
         for place in (path, *path.parents):
             if place.name in (package, f"{package}.py"):
@@ -123,11 +123,11 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
 def at_lines(caveats: Iterable[tuple[str, int, str]]) -> list[str]:
     """One sentence for each file and reason, with the lines: `ops/ce.py:12, 15 and 3 more reads …`."""
     lines: dict[tuple[str, str], set[int]] = {}
-    for path, line, what in caveats:
-        lines.setdefault((path, what), set()).add(line)
+    for path, line, words in caveats:
+        lines.setdefault((path, words), set()).add(line)
     return [
-        f"{path}:{first_few([*map(str, sorted(of))], _MAX_NAMES)} {what}" if path else what
-        for (path, what), of in lines.items()
+        f"{path}:{first_few([*map(str, sorted(of))], _MAX_NAMES)} {words}" if path else words
+        for (path, words), of in lines.items()
     ]
 
 

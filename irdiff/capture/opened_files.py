@@ -1,8 +1,9 @@
-"""Files outside of a toolchain that its stages opened: a kept result holds while these have the same content.
+"""Files outside of a toolchain that its stages opened. A cached result holds while these have the same
+content.
 
-The worker lists them as they are opened (`worker/capture/noted.py`), so the list of one that crashes is
-there too. A file that was not there counts with that. One without a digest (a pipe, a file that a stage reads
-and then writes) has an empty one, which equals none.
+The worker lists them as they are opened (`worker/capture/noted.py`), so the list of a stage that crashes is
+complete too. A missing file counts as missing. One without a digest (a pipe, a file that a stage reads and
+then writes) has an empty one, which equals none.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _ABSENT = "absent"
 
 
 def of_request(folder: Path, root: Path) -> dict[str, str]:
-    """The digest of each file that a request opened, by its path, from `root` where it lies below."""
+    """Returns the digest of each file that a request opened, by its path, relative to `root` if below it."""
     try:
         listed = [json.loads(line) for line in (folder / OPENED).read_text().splitlines()]
     except FileNotFoundError:

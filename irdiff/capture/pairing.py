@@ -1,12 +1,12 @@
-"""Pairs the launches of both sides into cases. A failure stands for the launches that it prevented. Pure.
+"""Pairs the launches of both sides into cases. A failure stands for the launches that it prevented.
 
-A workload that does not load (`workload:*`) stands for everything that the other side launches of it, and a
-label that the frontend does not take for each of the kernels that the other side launches under it: those are
-launched on one side and fail on the other. Taken as missing they would read as removed or added.
+A workload that does not load (`workload:*`) stands for all launches of the other side, and a label that the
+frontend rejects for each of the other side's kernels under it: those are launched on one side and fail on the
+other. If they counted as missing, they would be called removed or added.
 
 A label that launches a kernel several times, as an autotuner does for its configs, numbers the launches in
-their order: `matmul:fp16/kernel#2`. A config that is added, removed or moved gives others another number, so
-numbered launches are first matched by what they are.
+their order: `matmul:fp16/kernel#2`. An added, removed or moved config changes other numbers, so numbered
+launches are first matched by content.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ class CapturedWorkload:
 
 
 def pairs(captured: Iterable[CapturedWorkload], options: Options) -> list[Pair]:
-    """Also launches of one side only, and those that failed.
-
-    A launch that is declared as not meant for a target is no case: `irdiff corpus check` looks at those.
+    """Includes launches of one side only, and failed ones. A launch that is declared not to support a target
+    is no case: `irdiff corpus check` tests those.
     """
     every = (pair for of_workload in captured for pair in _in_order(list(_pairs(of_workload, options))))
     return sorted(every, key=lambda pair: pair.id)
@@ -54,7 +53,7 @@ def _in_order(pairs: Sequence[Pair]) -> Iterator[Pair]:
 
 
 def _calls(pair: Pair, side: str) -> Iterator[tuple[str, int, str]]:
-    """The entry's label, the place there and the pair's id, for a launch that both sides have."""
+    """Yields the entry's label, the place there and the pair's id, for a launch that both sides have."""
     launch = pair.base if side == "base" else pair.head
     if isinstance(launch, Launch) and isinstance(pair.base, Launch) and isinstance(pair.head, Launch):
         yield from ((launch.label, place, pair.id) for place in launch.places)
@@ -75,7 +74,7 @@ def _pairs(of_workload: CapturedWorkload, options: Options) -> Iterator[Pair]:
 
 
 def unsupported(workload: str, target: Target) -> Pair:
-    """Stands for all launches of a workload where neither toolchain has the target's backend."""
+    """Stands for all launches of a workload if neither toolchain has the target's backend."""
     neither = Sides(base=False, head=False)
     return Pair(launch_id=case_ids.whole(workload), target=target, base=None, head=None, supported=neither)
 
@@ -83,7 +82,7 @@ def unsupported(workload: str, target: Target) -> Pair:
 def match(
     base: Iterable[Captured], head: Iterable[Captured], target: Target, supported: Sides[bool]
 ) -> list[Pair]:
-    """Each id once: head's where it is there."""
+    """Each id once: head's, if head has the launch."""
     ours, theirs = _by_id(base), _by_id(head)
     names = names_of_numbered(_launches(ours), _launches(theirs))
     ours = {names.get(name, name): captured for name, captured in ours.items()}
@@ -112,19 +111,19 @@ def _launches(captured: Mapping[str, Captured]) -> list[Launch]:
 
 
 def _standing_for(others: Mapping[str, Captured], captured: Mapping[str, Captured]) -> set[str]:
-    """Ids of failures among `captured` whose place the ids of the other side take."""
+    """Returns ids of failures among `captured` that the other side's ids replace."""
     failures = (_failure_over(name, captured) for name in others if name not in captured)
     return {failure.id for failure in failures if failure}
 
 
 def _of_side(name: str, captured: Mapping[str, Captured], others: Mapping[str, Captured]) -> Captured | None:
-    """The side that came to the launch says whether it was expected to compile."""
+    """The side that reached the launch says whether it was expected to compile."""
     failure = None if name in captured else _failure_over(name, captured)
     return replace(failure, id=name, expected=others[name].expected) if failure else captured.get(name)
 
 
 def _failure_over(name: str, captured: Mapping[str, Captured]) -> CaptureFailure | None:
-    """The nearest failure that stands for a name."""
+    """Returns the nearest failure that stands for a name."""
     whole = case_ids.whole(name.partition(":")[0])
     failures = [failure for failure in captured.values() if isinstance(failure, CaptureFailure)]
     over = [
@@ -137,14 +136,14 @@ def _failure_over(name: str, captured: Mapping[str, Captured]) -> CaptureFailure
 
 _NUMBERED = re.compile(r"#\d+$")
 _AT_BASE = "-at-base"
-"""Behind the id of a launch that head has no more, where head gave its id to another one."""
+"""Suffix of the id of a launch that only base has, if head gave its id to another one."""
 
 
 def names_of_numbered(base: Iterable[Launch], head: Iterable[Launch]) -> dict[str, str]:
-    """The id that each numbered launch of base has in the comparison, within one workload and target.
+    """Returns the id that each numbered launch of base has in the comparison, within one workload and target.
 
-    No two launches have one id, and a partner takes that of head. First those match whose input digests
-    are equal, then those that were specialized alike, then those of one id.
+    No two launches share an id, and a partner takes that of head. First those match whose input digests are
+    equal, then those with the same specialization, then those with the same id.
     """
     ours, theirs = _by_kernel(base), _by_kernel(head)
     names: dict[str, str] = {}
@@ -178,9 +177,8 @@ def _matched(base: Sequence[Launch], head: Sequence[Launch]) -> dict[str, str]:
 
 
 def without_merged(pairs: Sequence[Pair]) -> tuple[list[Pair], list[str]]:
-    """Drops pairs of launches that share another's compiled kernel at head, and returns their ids.
-
-    A constant that became a runtime argument does this. They are launched still: nothing is removed.
+    """Drops pairs of launches that share another's compiled kernel at head, and returns their ids. This
+    happens when a constant becomes a runtime argument. They are launched still: nothing is removed.
     """
     compared = [pair for pair in pairs if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)]
     merged = {pair.id for pair in pairs if any(_is_merged(pair, other) for other in compared)}
@@ -188,7 +186,7 @@ def without_merged(pairs: Sequence[Pair]) -> tuple[list[Pair], list[str]]:
 
 
 def compiled_kernels(pairs: Sequence[Pair]) -> Sides[int]:
-    """Distinct inputs that each side compiles for the launches that both have; 0 if one is not known."""
+    """Counts distinct inputs that each side compiles for the launches that both have; 0 if one is unknown."""
     both = [pair for pair in pairs if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)]
     merged = set(without_merged(pairs)[1])
     kept = [*both, *(pair for pair in pairs if pair.id in merged)]
@@ -201,7 +199,7 @@ def compiled_kernels(pairs: Sequence[Pair]) -> Sides[int]:
 
 
 def _is_merged(pair: Pair, other: Pair) -> bool:
-    """The launch of one pair at head makes the calls, with the same tensors, of another's at base."""
+    """One pair's launch at head makes the calls, with the same tensors, of the other's at base."""
     alone, shared = pair.base, other.head
     if pair.head is not None or not isinstance(alone, Launch) or not isinstance(shared, Launch):
         return False
@@ -217,9 +215,8 @@ def _tensors(launch: Launch) -> list[tuple[str, str | None, tuple[int, ...] | No
 def greedily(
     base: Sequence[Launch], head: Sequence[Launch], *keys: Callable[[Launch], Hashable]
 ) -> dict[str, str]:
-    """Id at base → id at head of launches with the same key; by the first key first, each once.
-
-    A key that is false matches nothing.
+    """Id at base → id at head of launches with the same key; by the first key first, each once. A false key
+    matches nothing.
     """
     pairs: dict[str, str] = {}
     for key in keys:
@@ -236,6 +233,6 @@ def greedily(
 
 
 def specialization(launch: Launch) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """All that a launch gives the compiler in addition to the kernel."""
+    """Everything that a launch gives the compiler in addition to the kernel."""
     parts = (launch.signature, launch.constexprs, launch.attributes, launch.options)
     return tuple(tuple(sorted(part.items())) for part in parts)

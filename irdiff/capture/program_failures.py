@@ -1,7 +1,6 @@
-"""Why a program of a repository ended early, in one sentence: its file, the error, and the line. Pure.
-
-A traceback goes through irdiff's worker, then the program, then whatever it calls. The first file of the
-repository is the program, the last one is where the error is.
+"""Says why a program of a repository ended early, in one sentence: its file, the error, and the line. A
+traceback goes through irdiff's worker, then the program, then its callees. The first file of the repository
+is the program, the last one has the error.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from irdiff.model import Failure
 from irdiff.words import shortened
 
 ENDED_EARLY = "EndedEarly: "
-"""Before the message of an error of the program's own (`worker.run_program`)."""
+"""Prefix of an error of the program's own (`worker.run_program`)."""
 FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
 """A line of a traceback: its file and line number."""
 NOT_THE_PROGRAMS = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
-"""In the paths of frames that no program wrote."""
+"""In the paths of frames that belong to no program."""
 _RUNS_IT = ("<frozen runpy>", "irdiff/worker/run_program.py")
 _MAX_MESSAGE = 140
 
@@ -25,11 +24,11 @@ _MAX_MESSAGE = 140
 @dataclass(frozen=True, kw_only=True)
 class ProgramFailure:
     program: str
-    """Its path in the repository, or its name where no line of it was reached."""
+    """Its path in the repository, or its name if no line of it was reached."""
     reason: str
     """The error and its line: `ImportError: no module k, line 2`."""
     path: str
-    """The file with that line; empty where no line of the repository was reached."""
+    """The file with that line; empty if no line of the repository was reached."""
     line: int
 
 

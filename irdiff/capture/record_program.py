@@ -12,13 +12,12 @@ from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.identity import WORKER
 
 NO_TRITON = 69
-"""The worker's exit code where the interpreter has no Triton: nothing was run."""
+"""The worker's exit code if the interpreter has no Triton: nothing was run."""
 
 
 def run(python: str, words: Sequence[str], config: Config, on_line: Callable[[str], None]) -> int:
-    """Returns the program's exit code where it failed, else that of the recording; `on_line` gets its output.
-
-    Raises ToolchainError where the interpreter has no Triton.
+    """Returns the program's exit code if it failed, else that of the recording; `on_line` gets its output.
+    Raises ToolchainError if the interpreter has no Triton.
     """
     log = config.cache / "irdiff-capture.log"
     log.parent.mkdir(parents=True, exist_ok=True)

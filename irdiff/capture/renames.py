@@ -1,8 +1,8 @@
-"""Launches of kernels that were renamed or moved, matched between base and head. Pure.
+"""Matches launches of renamed or moved kernels between base and head.
 
-First launches whose source, with all it calls, is the same (a moved kernel); then kernels whose own text is
-alike once the kernel's name is set aside (a renamed one, perhaps edited a little). A kernel is matched
-as a whole, then its launches by label and specialization.
+First launches whose source, with all callees, is the same (a moved kernel); then kernels whose own text is
+similar apart from the kernel's name (a renamed one, perhaps edited a little). A kernel is matched as a whole,
+then its launches by label and specialization.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from irdiff.capture.pairing import specialization
 from irdiff.model import Launch, Pair
 
 LIKENESS = 0.85
-"""Least share of lines that two kernels must have in common to be one. Git's default for a renamed file is
-0.5; kernels of a family share their loads, masks and stores, so more is asked."""
+"""The least share of lines that two kernels must have in common. Git's default for a renamed file is 0.5;
+kernels of a family share their loads, masks and stores, so more is required.
+"""
 
 KIN_LIKENESS = 0.5
-"""The same where the workload, the kernel's name or its file stayed."""
+"""The same if the workload, the kernel's name or its file stayed."""
 
 _OF_KIN = ("workload", "kernel", "source_path")
 _COMMENT = re.compile(r"#[^\n]*")
 _MAX_PAIRS = 20_000
 
 Source = Callable[[Launch], str]
-"""The text of a launch's kernel function on its own side; empty where it cannot be found."""
+"""The text of a launch's kernel on its own side; empty if it cannot be found."""
 
 
 def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> list[Pair]:
@@ -104,7 +105,7 @@ def _same_source(old: _Kernels, new: _Kernels) -> dict[_Kernel, _Kernel]:
 
 
 def _alike(old: _Kernels, new: _Kernels, base_source: Source, head_source: Source) -> dict[_Kernel, _Kernel]:
-    """Pairs from the most alike down."""
+    """Pairs from the most similar down."""
     if len(old) * len(new) > _MAX_PAIRS:
         return {}
     before = {key: _lines(base_source(launches[0]), key[1]) for key, launches in old.items()}

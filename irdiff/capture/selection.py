@@ -1,4 +1,4 @@
-"""Which launches of one workload count."""
+"""Selects the launches of one workload."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from irdiff.worker import protocol
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadSelection:
-    """Launches of one workload that count; the frontend is run for these alone."""
+    """The frontend runs for the selected launches alone."""
 
     tiers: tuple[str, ...]
     """None means all."""
     labels: tuple[str, ...]
     """Globs of labels, or of launches below them; none means all."""
     frontend: bool = True
-    """The frontend runs while launches are captured, and gives them an input digest."""
+    """Whether the frontend runs during capture, which gives launches an input digest."""
     configs: int | None = None
-    """The most configs of an autotuner that count, from the first; None: all."""
+    """The most configs of an autotuner that count, from the first; None means all."""
 
     @property
     def words(self) -> protocol.SelectionWords:

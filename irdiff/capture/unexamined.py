@@ -1,4 +1,4 @@
-"""Says what the sides have, or may have, that no case looked at: it belongs into the first sentence."""
+"""Says what the sides have, or may have, that no case covers. It belongs into the first sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[
 
 
 def merged(launches: Sequence[str]) -> Iterator[str]:
-    """Of launches at base whose calls another launch makes at head: its kernel was compared once."""
+    """For launches at base whose calls another launch makes at head: its kernel was compared once."""
     if launches:
         is_one = len(launches) == 1
         share, own = ("shares", "it is no case of its") if is_one else ("share", "they are no cases of their")
@@ -45,7 +45,7 @@ def _unseen_launches(captured: Sequence[CapturedWorkload]) -> Iterator[str]:
 
 
 def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
-    """Pointers that differ, and those that a workload read in place of the content."""
+    """Pointers that differ, and those that a workload read instead of the content."""
     base, head = (corpus.pointers for corpus in corpora)
     differing = {path for path, _ in base.items() ^ head.items()}
     read = {path for of_workload in captured for catalog in of_workload.catalogs for path in catalog.read}
@@ -73,7 +73,7 @@ def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorklo
 
 
 def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
-    """Files that programs looked for, and that lie in the working tree alone."""
+    """Files that programs looked for, and that only the working tree has."""
     missing = {
         name
         for of_workload in captured

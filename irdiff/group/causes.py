@@ -1,8 +1,8 @@
-"""What the edit of one case does, as causes that can be counted over the cases of a group. Pure.
+"""Lists what the edit of one case does, as causes that can be counted over the cases of a group.
 
-The causes are looked for in this order: operations that became more or fewer, or were replaced; operations
-that stayed in their place with other attributes; layouts; flags; places. Integer arithmetic is named by its
-operations, and only where there is nothing else.
+Causes are found in this order: operations that became more or fewer, or were replaced; operations that stayed
+in their place with other attributes; layouts; flags; places. Integer arithmetic is named by its operations,
+and only if there is nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST = (
 )
 _LAST = re.compile(r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)")
 _TERMINATOR = re.compile(r"(?:yield|return|terminator|condition)`$|^`(?:llvm|cf)\.(?:cond_)?br`$")
-"""It follows from the operation that the block belongs to."""
+"""Follows from the operation that the block belongs to."""
 _INFERRED = re.compile(r"^LLVM |the same otherwise$")
 _DECLARES = re.compile(r"define|declare|attributes")
 _MATRIX_UNITS = {
@@ -59,7 +59,7 @@ def of_edit(edit: Edit) -> tuple[Cause, ...]:
 
 
 def order(cause: Cause) -> tuple[int, int, str]:
-    """The key of an order that begins with synchronization, then what multiplies or moves data."""
+    """Sorts synchronization first, then what multiplies or moves data."""
     return _place(cause), -abs(cause.count), cause.subject
 
 
@@ -106,7 +106,7 @@ def _numbers(tallies: Mapping[str, _Tally]) -> list[Cause]:
 
 
 def _hoisted(tallies: Mapping[str, _Tally]) -> Iterator[Cause]:
-    """Operations that are there as often as before, but more or less often in loops."""
+    """Operations that are as frequent as before, but more or less often in loops."""
     for name, tally in tallies.items():
         if not tally.more and tally.more_in_loops:
             way = "into" if tally.more_in_loops > 0 else "out of"
@@ -128,7 +128,7 @@ def _number(name: str, tally: _Tally) -> Cause:
 
 
 def _called(operation: str) -> str:
-    """People call all matrix instructions of Hopper wgmma."""
+    """All matrix instructions of Hopper are commonly called wgmma."""
     return next((words for part, words in _MATRIX_UNITS.items() if part in operation), f"`{operation}`")
 
 

@@ -1,6 +1,5 @@
-"""Says what each case's change is: its canonical edit, its effects, its title and what it is ranked by.
-
-A description is kept under the case and the texts that show its edit.
+"""Describes each case's change: its canonical edit, its effects, its title and its class. A description is
+cached under the case and the texts that show its edit.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 STEP: MemoStep[Description] = MemoStep("judged", __name__, Description)
 _TIMES = "compile_s"
-"""No description rests on it."""
+"""No description depends on it."""
 
 
 def judge(attributed: Stream[Attributed], describer: CaseDescriber) -> Stream[Judged]:
@@ -50,8 +49,7 @@ class CaseDescriber:
         packages: Sequence[str] = (),
     ) -> None:
         """With one compiler on both sides every difference is one that the kernels or launches ask for.
-
-        packages: as of `MachineCodeText`.
+        packages: as for `MachineCodeText`.
         """
         self._reader = reader
         self._packages = packages
@@ -66,7 +64,7 @@ class CaseDescriber:
         source: EditSource | None,
         launches: Sides[Launch | None] = NO_LAUNCHES,
     ) -> Description:
-        """By the texts that show the edit best where they are known, else by the first changed stage."""
+        """Uses the texts that show the edit best, if known, else the first changed stage."""
         fields = {name: value for name, value in vars(case).items() if name != _TIMES}
         memo = self._store.memo(STEP, [fields, source, [self._same_compiler, bool(self._packages)]])
         described = memo.get() if self._reuse else None
@@ -94,7 +92,7 @@ class CaseDescriber:
     def _of_kernel(
         self, case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None]
     ) -> Edit | None:
-        """A new argument or option makes another launch, which hides the edit of the kernel's IR."""
+        """A new argument or option changes the launch, which hides the edit of the kernel's IR."""
         is_edited = len({launch and launch.source_digest for launch in launches}) > 1
         if edit is None or edit.stage != Stage.LAUNCH or not is_edited:
             return None
@@ -111,7 +109,7 @@ class CaseDescriber:
             return None
 
     def _is_whole(self, case: ComparedCase, source: EditSource | None) -> bool:
-        """A text that turned out to be damaged is gone."""
+        """A text that was damaged is gone."""
         digests = {artifact.digest for side in case.artifacts for artifact in side.values()}
         digests |= {source.base, source.head} if source else set()
         return all(map(self._store.has, digests))

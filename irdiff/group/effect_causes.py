@@ -1,4 +1,4 @@
-"""What a hazard or another rounding adds to the title of a case. Pure."""
+"""Adds a hazard or another rounding to the title of a case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from irdiff.model import Cause, CauseKind, Effects, Meaning
 
 
 def of(effects: Effects) -> Cause | None:
-    """The gravest; None where neither is shown, or the edit asks for it."""
+    """Returns the gravest; None if neither is shown, or the edit asks for it."""
     if effects.kind is Meaning.HAZARD:
         hazard = effects.hazards[0]
         return _cause(hazard.what, hazard.detail, len(effects.hazards))

@@ -1,8 +1,8 @@
-"""The figures of machine code that moved, over the cases of a group: `registers +2 … +6`. Pure.
+"""Figures of machine code that moved, over the cases of a group: `registers +2 … +6`.
 
-A figure is shown where it moved in at least half of the cases whose machine code changed. Where all cases
-have the same values, both are shown; else by how much they moved, as a range that holds for every case, also
-for those where the figure did not move.
+A figure is shown if it moved in at least half of the cases whose machine code changed. If all cases have the
+same values, both are shown; else by how much they moved, as a range that holds for every case, including
+those in which the figure did not move.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ _KEPT = tuple(
 )
 
 
-def moved(cases: Sequence[ComparedCase], said: str) -> Iterator[str]:
-    """In the order of the table, without those that the words `said` tell."""
+def moved(cases: Sequence[ComparedCase], title: str) -> Iterator[str]:
+    """In the order of the table, without those that the `title` already tells."""
     having = [case for case in cases if case.facts.base or case.facts.head]
     counted = [case.facts for case in having if case.verdict is not Verdict.IR_ONLY]
     counted = counted or [case.facts for case in having]
-    yield from _all(_BEFORE_ACCESS, having, counted, said)
+    yield from _all(_BEFORE_ACCESS, having, counted, title)
     yield from _widths(counted)
-    yield from _all(_AFTER_ACCESS, having, counted, said)
+    yield from _all(_AFTER_ACCESS, having, counted, title)
 
 
 def kept(cases: Sequence[ComparedCase], subjects: Sequence[str]) -> Iterator[str]:
-    """Synchronization that assembly has as often as before: another pass may have made it."""
+    """Synchronization that assembly has as often as before: another pass may have generated it."""
     facts = [case.facts for case in cases]
     for pattern, name, words in _KEPT:
         values = [(base.get(name), head.get(name)) for base, head in facts]
@@ -80,18 +80,22 @@ def kept(cases: Sequence[ComparedCase], subjects: Sequence[str]) -> Iterator[str
 
 
 def _all(
-    table: Sequence[Statistic], cases: Sequence[ComparedCase], counted: Sequence[Facts], said: str
+    table: Sequence[Statistic], cases: Sequence[ComparedCase], counted: Sequence[Facts], title: str
 ) -> Iterator[str]:
     words: dict[str, None] = {}  # two backends have the same statistic of one fact
     for statistic in table:
         moving = sum(base != head for base, head in _values(statistic, counted))
-        if moving and 2 * moving >= len(counted) and not (statistic is _LAYOUTS and "convert_layout" in said):
+        if (
+            moving
+            and 2 * moving >= len(counted)
+            and not (statistic is _LAYOUTS and "convert_layout" in title)
+        ):
             words[f"{statistic.name} {_by_target(statistic, cases)}"] = None
     yield from words
 
 
 def _by_target(statistic: Statistic, cases: Sequence[ComparedCase]) -> str:
-    """One range where all targets have it, else that of each: figures of two GPUs are not comparable."""
+    """One range if all targets share it, else one for each: figures of two GPUs are not comparable."""
     unit = f" {statistic.unit}" if statistic.unit else ""
     by_range: dict[str, list[str]] = {}
     for target in sorted({case.target for case in cases}):
@@ -105,7 +109,7 @@ def _by_target(statistic: Statistic, cases: Sequence[ComparedCase]) -> str:
 
 
 def _values(statistic: Statistic, facts: Sequence[Facts]) -> list[tuple[float, float]]:
-    """The pairs of values that are known on both sides."""
+    """Pairs of values that are known on both sides."""
     values = [
         (statistic.of(base), statistic.of(head))
         for base, head in facts
@@ -115,7 +119,7 @@ def _values(statistic: Statistic, facts: Sequence[Facts]) -> list[tuple[float, f
 
 
 def _range(values: Sequence[tuple[float, float]]) -> str:
-    """`26 → 20` where all cases have the same values, `+2` where all moved as much, else `+2 … +6`."""
+    """`26 → 20` if all cases have the same values, `+2` if all moved equally, else `+2 … +6`."""
     if len(set(values)) == 1:
         return f"{_grouped(values[0][0])} → {_grouped(values[0][1])}"
     steps = [after - before for before, after in values]
@@ -140,14 +144,14 @@ def _number(value: Fact | None) -> float:
 
 
 def _widths(facts: Sequence[Facts]) -> Iterator[str]:
-    """`global loads 128 → 64 bit`, where accesses of one width became fewer, and of another more."""
+    """`global loads 128 → 64 bit`, if accesses of one width became fewer, and of another more."""
     movements: dict[str, Counter[str]] = {}
     for case_facts in facts:
-        for what, words in _movements(case_facts):
-            movements.setdefault(what, Counter())[words] += 1
-    for what, counts in sorted(movements.items()):
+        for access, words in _movements(case_facts):
+            movements.setdefault(access, Counter())[words] += 1
+    for access, counts in sorted(movements.items()):
         if 2 * sum(counts.values()) >= len(facts):
-            yield f"{what} {next(iter(counts)) if len(counts) == 1 else 'of other widths'}"
+            yield f"{access} {next(iter(counts)) if len(counts) == 1 else 'of other widths'}"
 
 
 def _movements(case_facts: Facts) -> Iterator[tuple[str, str]]:
@@ -159,8 +163,8 @@ def _movements(case_facts: Facts) -> Iterator[tuple[str, str]]:
         if access and step:
             width = int(access.group(4))
             steps.setdefault(f"{access.group(3)} {access.group(2)}s", {})[width] = step * width
-    for what, by_width in steps.items():
+    for accesses, by_width in steps.items():
         least = min(by_width, key=lambda width: (by_width[width], width))
         most = max(by_width, key=lambda width: (by_width[width], -width))
         if by_width[least] < 0 < by_width[most]:
-            yield what, f"{least} → {most} bit"
+            yield accesses, f"{least} → {most} bit"

@@ -1,8 +1,8 @@
-"""Cases whose change is the same edit, as one group. Pure and deterministic.
+"""Groups cases whose change is the same edit. Deterministic.
 
-Two changes are the same where they have the same origin (stage and pass) and the same signature of the
+Two changes are the same if they have the same origin (stage and pass) and the same signature of the
 abstracted edit. How often a line occurs, or what moves beside it, depends on the kernel and not on the change
-of the compiler. The group's similarity is how alike its members are beyond that, occurrences included.
+of the compiler. The group's similarity says how alike its members are beyond that, occurrences included.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_EDIT_LINES = 200
 
 
 Key = tuple[str, str, str, tuple[str, ...]]
-"""Kind, stage, pass and signature of the edit: what the cases of a group have in common."""
+"""Kind, stage, pass and signature of the edit, which all cases of a group share."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Judged(NamedTuple):
     pair: Pair
     case: ComparedCase
     description: Description | None
-    """None where no group takes the case."""
+    """None if no group takes the case."""
     unstable: bool
     """As of `Attribution`."""
     passed_on: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Alike:
     cases: tuple[_Member, ...]
     """By id."""
     representative: str
-    """As of `ChangeGroup`."""
+    """As in `ChangeGroup`."""
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def describe(
     of_kernel: Edit | None = None,
     same_compiler: bool = False,
 ) -> Description:
-    """The key does not depend on the summary: other words never make other groups."""
+    """The key does not depend on the summary: other words never create other groups."""
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
     is_asked_for = _is_asked_for(case, launches, same_compiler=same_compiler)
     causes = titles.causes_of(case, edit, launches, of_kernel)
@@ -124,9 +124,8 @@ def _summary(
 
 
 def _is_asked_for(case: ComparedCase, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
-    """The kernel or its launch was edited, so another result may be meant.
-
-    With one compiler on both sides nothing else can be the reason.
+    """The kernel or its launch was edited, so another result may be intended. With one compiler on both sides
+    nothing else can be the reason.
     """
     if same_compiler and len({launch and launch.digest for launch in launches}) > 1:
         return True
@@ -150,27 +149,27 @@ def group(judged: Iterable[Judged]) -> tuple[Alike, ...]:
 
 
 def change_groups(alike: Iterable[Alike], noise: Mapping[str, Collection[str]]) -> tuple[ChangeGroup, ...]:
-    """The gravest first. `noise`: sides that disagree with themselves."""
+    """The gravest first. `noise`: nondeterministic sides by case."""
     return tuple(sorted((_change_group(group, noise) for group in alike), key=report_classes.order))
 
 
 class _Gravest(NamedTuple):
     summary: CaseSummary
-    """Of that case."""
+    """The summary of that case."""
     smallest: _Member
     """The smallest edit among those that are as grave."""
 
 
 def _gravest(members: Sequence[_Member], noise: Mapping[str, Collection[str]]) -> _Gravest:
     shown = [member for member in members if member[0].verdict is not Verdict.IR_ONLY] or members
-    said = {
+    summaries = {
         case.id: report_classes.with_noise(described.summary, noise.get(case.id, ()))
         for case, described in shown
     }
-    gravest = max(map(report_classes.gravity, said.values()))
-    as_grave = [member for member in shown if report_classes.gravity(said[member[0].id]) == gravest]
+    gravest = max(map(report_classes.gravity, summaries.values()))
+    as_grave = [member for member in shown if report_classes.gravity(summaries[member[0].id]) == gravest]
     smallest = min(as_grave, key=lambda member: (member[1].size, member[0].id))
-    return _Gravest(said[smallest[0].id], smallest)
+    return _Gravest(summaries[smallest[0].id], smallest)
 
 
 def _change_group(alike: Alike, noise: Mapping[str, Collection[str]]) -> ChangeGroup:
@@ -218,7 +217,7 @@ def _failure_lines(case: ComparedCase) -> Counter[str]:
 
 
 def _facts_lines(case: ComparedCase) -> list[str]:
-    """Known differences stand for the abstracted edit where there is no text to compare."""
+    """Known differences replace the abstracted edit if there is no text to compare."""
     without_text = (FindingKind.LAUNCH_DIFFERS, *NOT_COMPARED)
     lines = [f"+{finding}" for finding in case.findings if finding.kind in without_text]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

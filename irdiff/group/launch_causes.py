@@ -1,7 +1,6 @@
-"""What differs in the launch of a case between the two sides: options, defaults, specialization. Pure.
-
-An option that only one side knows is no cause: the run records what each release knows. Nor is one that says
-what a release allows: the frontend checks kernels against it, and nothing of it enters their IR.
+"""Finds what differs in the launch of a case between the two sides: options, defaults, specialization. An
+option that only one side knows is no cause: the run records what each release knows. Nor is an option that
+says what a release allows: the frontend checks kernels against it, and nothing of it enters their IR.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _CONSTEXPR = "constexpr"
 CONFIG = "autotuner config"
 _ALLOWS = ("allowed_", "supported_", "deprecated_")
 _NOTHING = frozenset({"", "none", "None"})
-"""How releases spell an option that is not set."""
+"""How releases write an option that is not set."""
 
 
 def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
@@ -108,7 +107,7 @@ def _attributes(base: Launch, head: Launch) -> Iterator[tuple[str, str]]:
 
 
 def _different(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Names that both sides have: name, value at base, value at head."""
+    """Yields (name, value at base, value at head) for names that both sides have."""
     for name in sorted(base.keys() & head.keys()):
         if base[name] != head[name]:
             yield name, base[name], head[name]

@@ -1,8 +1,8 @@
-"""What a reader calls the operation of one line of IR or assembly. Pure.
+"""Names the operation of one line of IR or assembly for a reader.
 
 `ttng.fence_async_shared` keeps its name; a call is named after its callee, inline assembly after its
-instructions, and what LLVM IR and assembly have in masses after its class. Code stands in backticks. A name
-is that of one operation; `plural` makes it that of several.
+instructions, and frequent operations of LLVM IR and assembly after their class. Code stands in backticks. A
+name is that of one operation; `plural` makes it that of several.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Name = Callable[[ParsedLine], str]
 
 
 def name_of(each: ParsedLine) -> str:
-    """The name; empty for what every change of code touches: integer arithmetic, addresses, declarations."""
+    """Empty for what every change of code touches: integer arithmetic, addresses, declarations."""
     if each.kind is LineKind.OPERATION:
         return _code(each.operation) if _is_operation(each.operation) else ""
     if each.klass in UNTELLING or each.text.startswith(("!", "@")):
@@ -53,7 +53,7 @@ def name_of(each: ParsedLine) -> str:
 
 
 def minor_name_of(each: ParsedLine) -> str:
-    """The bare name of an operation for which `name_of` is empty."""
+    """Returns the bare name of an operation for which `name_of` is empty."""
     name = each.operation
     if each.text.startswith(("!", "@", "attributes", "}", "^")) or name in _DECLARATIONS:
         return ""
@@ -63,7 +63,7 @@ def minor_name_of(each: ParsedLine) -> str:
 
 
 def plural(name: str, count: int) -> str:
-    """The name as it follows a count: `calls of f`, `float instructions`."""
+    """Returns the name as it follows a count: `calls of f`, `float instructions`."""
     if abs(count) == 1:
         return name
     if name.startswith("call of "):
@@ -87,7 +87,7 @@ def _translated(each: ParsedLine) -> str:
 
 
 def _inline(text: str) -> str:
-    """The instructions of inline assembly, without the moves that prepare its operands."""
+    """Names the instructions of inline assembly, without the moves that prepare its operands."""
     instructions = inline_assembly(text)
     does = [name for name in instructions if not name.startswith("mov.")] or instructions
     words = " ".join(list(dict.fromkeys(does))[:_MAX_INSTRUCTIONS])

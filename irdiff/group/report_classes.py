@@ -1,4 +1,4 @@
-"""The class of each change, in the order of every report. Pure.
+"""The class of each change, in the order of reports.
 
 Broken cases come first, then hazards, other rounding, what an edit changes on purpose, what is not shown,
 what is proved the same, and what compiles at head alone. Nothing is weighed: within a class the larger group
@@ -50,7 +50,9 @@ _NOISE = "head disagrees with itself: one of its results may be wrong"
 def class_of(
     case: ComparedCase, effects: Effects | None, *, is_asked_for: bool
 ) -> tuple[ReportClass, tuple[str, ...]]:
-    """With the reasons, the gravest first; whether the case's source or program asks for the change."""
+    """Returns the class with its reasons, the gravest first. `is_asked_for`: whether the case's source or
+    program asks for the change.
+    """
     if case.verdict in _OF_VERDICT:
         report_class, reason = _OF_VERDICT[case.verdict]
         return report_class, (reason,)
@@ -76,7 +78,7 @@ def _without_effects(case: ComparedCase) -> str:
 
 
 def with_noise(summary: CaseSummary, disagreeing: Collection[str]) -> CaseSummary:
-    """Nothing is shown of a head that disagrees with itself."""
+    """Nothing is shown of a nondeterministic head."""
     if "head" not in disagreeing or summary.severity == ReportClass.IR_ONLY:
         return summary
     is_proved = summary.severity == ReportClass.SAME
@@ -85,7 +87,7 @@ def with_noise(summary: CaseSummary, disagreeing: Collection[str]) -> CaseSummar
 
 
 def is_of_this_irdiff(group: ChangeGroup) -> bool:
-    """Other versions had other classes: a run that one of them wrote says nothing that these classes say."""
+    """Other versions had other classes, so their runs say nothing about these."""
     return group.severity in frozenset(ReportClass)
 
 
@@ -99,5 +101,5 @@ def gravity(ranked: CaseSummary | ChangeGroup) -> int:
 
 
 def order(group: ChangeGroup) -> tuple[int, int, str]:
-    """The order of groups, the gravest first."""
+    """Sorts groups, the gravest first."""
     return -gravity(group), -len(group.members), group.id

@@ -1,6 +1,5 @@
-"""What the cases of a change group do differently, for a line of a list. Pure.
-
-Figures, and how often and where it holds, are left to the group's title; in how many cases it holds is not.
+"""Short titles of change groups, for a line of a list. Figures, and how often and where it holds, are left to
+the group's title; in how many cases it holds is not.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _PART = re.compile(r"(?=, | or | before )(?![^\[]*\])")
 @dataclass(frozen=True, kw_only=True)
 class ShortTitle:
     clauses: tuple[str, ...]
-    """A hazard comes first. Rounding of some cases comes behind the edit: nearly every edit rounds
-    differently somewhere.
+    """A hazard comes first. Rounding of some cases comes after the edit: nearly every edit rounds differently
+    somewhere.
     """
     risky: int
     """Cases with the hazard or rounding that a clause names."""
@@ -40,7 +39,7 @@ class ShortTitle:
         return ""
 
     def cut(self, room: int) -> str:
-        """The same, but cut between two words where nothing fits."""
+        """The same, but cut between two words if nothing fits."""
         return self.within(room) or shortened(self.clauses[0].replace("`", ""), room)
 
 

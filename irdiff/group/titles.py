@@ -1,8 +1,8 @@
-"""One line that says what a change is: of one case, and of all cases of a group. Pure.
+"""Titles of changes in one line: of one case, and of all cases of a group.
 
-The causes come first, in the order of `causes.order`, then the figures of machine code that moved. What is
-said of a group holds for each of its cases: counts and figures are ranges, and a cause that not all cases
-have says how many have it. Code stands in backticks.
+The causes come first, in the order of `causes.order`, then the figures of machine code that moved. A group's
+title holds for each of its cases: counts and figures are ranges, and a cause of only some cases says how many
+have it. Code stands in backticks.
 """
 
 from __future__ import annotations
@@ -38,15 +38,13 @@ _NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
 """A constant of the program: an operand without a name."""
 
 CaseCauses = tuple[ComparedCase, tuple[Cause, ...]]
-"""A case with its causes."""
 
 
 def causes_of(
     case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None], of_kernel: Edit | None = None
 ) -> tuple[Cause, ...]:
-    """Never empty.
-
-    of_kernel: the edit of the kernel's own IR, where `edit` is one of the launch and the source differs too.
+    """Never empty. of_kernel: the edit of the kernel's own IR, if `edit` is one of the launch and the source
+    differs too.
     """
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         return (_failure(case),)
@@ -57,8 +55,8 @@ def causes_of(
     if edit is None or not edit.lines:
         return (*launch, _unknown(case))
     if edit.stage == Stage.LAUNCH:
-        said = {f"option {cause.subject.strip('`')}" for cause in launch}
-        in_text = (cause for cause in launch_causes.of_text(edit) if cause.subject not in said)
+        named_options = {f"option {cause.subject.strip('`')}" for cause in launch}
+        in_text = (cause for cause in launch_causes.of_text(edit) if cause.subject not in named_options)
         in_kernel = causes.of_edit(of_kernel) if of_kernel else ()
         return (*launch, *in_text, *(cause for cause in in_kernel if cause.subject != _SIGNATURE))
     return (*launch, *causes.of_edit(edit))
@@ -119,8 +117,8 @@ def _failure(case: ComparedCase) -> Cause:
         return Cause.uncounted(CauseKind.FAILURE, verb)
     if failure.stage == "capture":  # no compiler was reached
         verb = "no longer runs" if case.verdict is Verdict.BROKEN else "now runs; base failed"
-        what = "program" if case_ids.is_program(case.workload) else "workload"
-        return Cause.uncounted(CauseKind.FAILURE, f"the {what} {verb}", cases.reason(failure))
+        noun = "program" if case_ids.is_program(case.workload) else "workload"
+        return Cause.uncounted(CauseKind.FAILURE, f"the {noun} {verb}", cases.reason(failure))
     subject = f"{verb} (stage {failure.stage})"
     if case.verdict is Verdict.FIXED:
         subject = f"now compiles; base failed in {failure.stage}"
@@ -135,11 +133,8 @@ def _of_failures(members: Sequence[CaseCauses]) -> str:
     return shortened(f"{subject}: {detail}" if detail else subject, MAX_TITLE)
 
 
-def _known(case: ComparedCase, said: Collection[str]) -> tuple[Cause, ...] | None:
-    """None where the texts say what changed.
-
-    said: names that the title has already.
-    """
+def _known(case: ComparedCase, named: Collection[str]) -> tuple[Cause, ...] | None:
+    """None if the texts say what changed. named: names that the title already has."""
     launch = [f.details for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
     stage = case.origin.stage if case.origin else ""
     if cases.not_compared(case):
@@ -148,7 +143,7 @@ def _known(case: ComparedCase, said: Collection[str]) -> tuple[Cause, ...] | Non
         words = "the launch was not compared: the program goes around what irdiff reads of it"
     elif stage == Stage.LAUNCH and launch:
         others = [name for name in launch[0] if name != "packed"]  # which packs the others
-        names = [name for name in others or launch[0] if name not in said]
+        names = [name for name in others or launch[0] if name not in named]
         words = f"the launch passes another {passed(names)}" if names else ""
     elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
         kind = next(kind for kind in BINARIES.values() if kind.assembly in case.stages)
@@ -171,9 +166,8 @@ def _unknown(case: ComparedCase) -> Cause:
 
 
 def _shared(members: Sequence[CaseCauses]) -> list[list[Cause]]:
-    """The causes that most cases have, those of all cases first.
-
-    A hazard or rounding comes first, or second where not all cases have it.
+    """The causes that most cases have, those of all cases first. A hazard or rounding comes first, or second
+    if not all cases have it.
     """
     alike: dict[tuple[CauseKind, str], list[Cause]] = {}
     for _, own in members:
@@ -240,7 +234,7 @@ def _effect(alike: Sequence[Cause]) -> str:
 
 
 def _without_modifiers(text: str) -> str:
-    """Drops `neg_lo:[0,0,1]` and its like where the names of instructions alone tell them apart."""
+    """Drops `neg_lo:[0,0,1]` and similar if the names of instructions alone distinguish them."""
     short = _MODIFIERS.sub(r"`\1`", text)
     return short if len(set(_CODE.findall(short))) == len(set(_CODE.findall(text))) else text
 
@@ -279,7 +273,7 @@ def _place(alike: Sequence[Cause], *, in_all: bool) -> str:
 
 
 def _differently(details: Sequence[str]) -> str:
-    """Which values differ: `: num = 2 → num = 1`. Of many values only the name."""
+    """Names the values that differ: `: num = 2 → num = 1`. For many values only the name."""
     own = list(dict.fromkeys(details))
     if len(own) > _MAX_VALUES:
         names = {match.group(1) if (match := _VALUE.match(text)) else "" for text in own}

@@ -1,4 +1,4 @@
-"""Operations that stayed in their place and say something else: attributes, layouts, operands. Pure."""
+"""Operations that stayed in their place and changed: attributes, layouts, operands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARAMETERS_OF = r"{} = #[\w.]+<([^<>]*)>"
 
 
 def of_edit(edit: Edit) -> Iterator[Cause]:
-    """Operations with other attributes, inline assembly that lost or gained the moves before it."""
+    """Operations with other attributes, and inline assembly that lost or gained the moves before it."""
     counts: Counter[tuple[str, str]] = Counter()
     in_loops: Counter[tuple[str, str]] = Counter()
     for line in edit.lines:
@@ -50,7 +50,7 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
 
 
 def _detail(ir: Ir, line: EditLine) -> str:
-    """Empty where no attribute differs."""
+    """Empty if no attribute differs."""
     if line.sign != "-" or line.partner is None:
         return ""
     ours, theirs = inline_assembly(line.text), inline_assembly(line.partner)
@@ -71,7 +71,7 @@ def _attributes(before: str, after: str, line: EditLine) -> str:
 
 
 def _masks(mine: ParsedLine, other: ParsedLine) -> str:
-    """A mask is an operand behind those that an access must have."""
+    """A mask is an additional operand after the required ones."""
     least = _UNMASKED_OPERANDS.get(mine.operation)
     if least is None or mine.operation != other.operation:
         return ""
@@ -92,20 +92,20 @@ def _one_sided(before: str, after: str, line: EditLine) -> str:
 
 
 def _step(before: str, after: str) -> str:
-    """`num` 2 → 1, or both texts where no one attribute differs."""
+    """`num` 2 → 1, or both texts if no single attribute differs."""
     (name, one, ours), (other, _, theirs) = before.partition(" = "), after.partition(" = ")
     return f"`{name}` {ours} → {theirs}" if one and name == other else f"`{before}` → `{after}`"
 
 
 def _with_parameters(attribute: str, line: EditLine) -> str:
-    """The type of a dialect's attribute says little: its parameters are added."""
+    """Adds the parameters of a dialect's attribute, because its type says little."""
     name, _, value = attribute.rpartition(" = ")  # of several attributes nothing is found: they stay
     match = re.search(_PARAMETERS_OF.format(re.escape(name)), line.text + (line.partner or ""))
     if not match or not value.startswith("#"):
         return attribute
     values = [part.rpartition(" = ")[2] for part in match.group(1).split(", ")]
-    said = " ".join(each for each in values if each not in _DEFAULTS) or value
-    return shortened(f"{name} = {said}", _MAX_PART)
+    parameters = " ".join(each for each in values if each not in _DEFAULTS) or value
+    return shortened(f"{name} = {parameters}", _MAX_PART)
 
 
 def _moves(ours: Sequence[str], theirs: Sequence[str]) -> str:
@@ -131,7 +131,7 @@ def _side_effects(mine: str, other: str) -> str:
 
 
 def _difference(mine: str, other: str) -> tuple[str, str]:
-    """The tokens that differ, with the attribute's name where its value does."""
+    """The tokens that differ, with the attribute's name if its value does."""
     left, right = _TOKEN.findall(mine.replace("`", "'")), _TOKEN.findall(other.replace("`", "'"))
     start, end = alignment.equal_ends(left, right)
     if start >= 2 and left[start - 1] == "=":
@@ -144,7 +144,7 @@ def _difference(mine: str, other: str) -> tuple[str, str]:
 
 
 def layouts(edit: Edit) -> Iterator[Cause]:
-    """Only where most lines differ in layouts alone."""
+    """Only if most lines differ in layouts alone."""
     parse = edit.ir.parse
     pairs = [(line.sign, parse(line.text), parse(line.partner)) for line in edit.lines if line.partner]
     lines = [pair for pair in pairs if abstraction.differs_in_layout(*pair[1:])]
@@ -168,7 +168,7 @@ def layouts(edit: Edit) -> Iterator[Cause]:
 
 
 def _parameter(kind: str, pairs: Iterable[tuple[ParsedLine, ParsedLine]]) -> str:
-    """Empty where no parameter differs in most lines."""
+    """Empty if no parameter differs in most lines."""
     counts: Counter[str] = Counter()
     for mine, other in pairs:
         ours, theirs = (layout_parameters(kind, each.text) for each in (mine, other))
