@@ -17,26 +17,27 @@ class Compiler(Protocol):
     """Workers, or tools in their place. A case that does not compile is a value."""
 
     def compile(self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None) -> Outcome:
-        """Each `attempt` uses another process, with addresses and hashes randomized."""
+        """Each `attempt` uses another process, with random addresses and hashes."""
 
     def captured_again(self, side: Side, workload: str, target: Target) -> Catalog:
-        """The launches of a workload, from another process."""
+        """Captures a workload in another process."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compilation:
-    """What became of both sides of a case."""
+    """The results of both sides of a case."""
 
     pair: Pair
     outcomes: Sides[Outcome | None]
-    """None for a side that was not compiled: it launches nothing, or nothing is to be compared."""
+    """None for a side that was not compiled: it launches nothing, or there is nothing to compare."""
     is_same_input: bool
-    """Whether one compiler is given one input by both sides, which compiles: it was compiled once, if at all,
-    and there is nothing to compare."""
+    """Whether both sides give one compiler the same input, which compiles: it was compiled at most once, and
+    there is nothing to compare.
+    """
 
     @property
     def both(self) -> Sides[Outcome] | None:
-        """The outcomes, where both sides have one."""
+        """The outcomes, if both sides have one."""
         base, head = self.outcomes
         return Sides(base=base, head=head) if base and head else None
 
@@ -51,8 +52,8 @@ class CaseCompiler:
         self._reuse = reuse
 
     def compile(self, pair: Pair) -> Compilation:
-        """Equal inputs under equal toolchains give the same code where there is any, and where no stage opens
-        a file of its own: one side is compiled, or was in an earlier run, and shows both.
+        """Equal inputs under equal toolchains give the same code if there is any, and if no stage opens a
+        file: one side is compiled, or was in an earlier run, and shows both.
         """
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
@@ -69,7 +70,7 @@ class CaseCompiler:
         )
 
     def _alone(self, pair: Pair) -> Sides[Outcome | None]:
-        """The one side that launches is compiled; a case that head has removed is not."""
+        """Compiles the one side that launches; a case that head has removed is not compiled."""
         launches = Sides(base=pair.base if pair.head is not None else None, head=pair.head)
 
         def outcome(name: str) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""Does every launch of a corpus compile where its workload says it does?"""
+"""Checks that every launch of a corpus compiles where its workload says so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
-Row = Launch | CaptureFailure
+CatalogEntry = Launch | CaptureFailure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,8 @@ class OpenCorpus:
 
     side: Side
     compiler: WorkerCompiler
-    captured: Sequence[tuple[Target, Row]]
-    """Every launch that is wanted, for every target, and those that the frontend refused; by id."""
+    captured: Sequence[tuple[Target, CatalogEntry]]
+    """Every selected launch, for every target, and those that the frontend refused; by id."""
 
 
 @contextmanager
@@ -57,31 +57,32 @@ def opened(
     frontend: bool = True,
     warm: Workers | None = None,
 ) -> Iterator[OpenCorpus]:
-    """Workers stop with the block, unless they are given (`warm`). Without the frontend launches have no
-    input digest.
+    """Workers stop with the block, unless the caller provides `warm` ones. Without the frontend launches have
+    no input digest.
     """
     with nullcontext(warm) if warm else closing(Workers(config)) as workers:
         compiler = WorkerCompiler(
             Requests(config, workers), Store(config.store), wanted, reuse=True, frontend=frontend
         )
 
-        def captured(job: tuple[str, Target]) -> list[tuple[Target, Row]]:
+        def captured(job: tuple[str, Target]) -> list[tuple[Target, CatalogEntry]]:
             workload, target = job
-            catalogs = compiler.catalog(side, workload, target)
-            rows: list[Row] = [*catalogs.launches, *catalogs.failures]
+            catalog = compiler.catalog(side, workload, target)
+            entries: list[CatalogEntry] = [*catalog.launches, *catalog.failures]
             return [
                 (target, entry)
-                for entry in rows
+                for entry in entries
                 if entry.id == case_ids.whole(workload)  # it may have any label
                 or case_ids.selects(wanted.cases, f"{entry.id}@{target.name}")
             ]
 
         jobs = case_ids.places(wanted.cases, side.corpus.workloads, targets)
         catalogs = in_parallel(captured, jobs, config.jobs, "capture", report)
-        rows = sorted(
-            (entry for rows in catalogs for entry in rows), key=lambda entry: (entry[1].id, entry[0].name)
+        entries = sorted(
+            (entry for catalog in catalogs for entry in catalog),
+            key=lambda entry: (entry[1].id, entry[0].name),
         )
-        yield OpenCorpus(side=side, compiler=compiler, captured=rows)
+        yield OpenCorpus(side=side, compiler=compiler, captured=entries)
 
 
 def launches(
@@ -93,18 +94,18 @@ def launches(
     *,
     warm: Workers | None = None,
 ) -> list[Launch]:
-    """Every launch that is wanted, for every target; without input digests."""
-    with opened(side, targets, wanted, config, report, frontend=False, warm=warm) as found:
-        return [launch for _, launch in found.captured if isinstance(launch, Launch)]
+    """Every selected launch, for every target; without input digests."""
+    with opened(side, targets, wanted, config, report, frontend=False, warm=warm) as corpus:
+        return [launch for _, launch in corpus.captured if isinstance(launch, Launch)]
 
 
 def check(
     side: Side, targets: Sequence[Target], cases: Sequence[str], config: Config, report: Report
 ) -> list[Checked]:
-    """Each of these launches compiled, in the order of their ids."""
+    """Compiles each of these launches, in the order of their ids."""
     with opened(side, targets, replace(EVERY_LAUNCH, cases=tuple(cases)), config, report) as corpus:
 
-        def checked(entry: tuple[Target, Row]) -> Checked:
+        def checked(entry: tuple[Target, CatalogEntry]) -> Checked:
             target, launch = entry
             failed, compile_s = getattr(launch, "failure", None), 0.0
             if isinstance(launch, Launch):
@@ -121,5 +122,5 @@ def check(
                 compile_s=compile_s,
             )
 
-        rows = in_parallel(checked, corpus.captured, config.jobs + 1, "check", report)
-        return sorted(rows, key=lambda entry: entry.id)
+        checked_launches = in_parallel(checked, corpus.captured, config.jobs + 1, "check", report)
+        return sorted(checked_launches, key=lambda entry: entry.id)

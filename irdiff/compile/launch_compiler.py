@@ -1,12 +1,12 @@
-"""Compiled cases of a toolchain: from the cache, or from its worker.
+"""Returns compiled cases of a toolchain from the cache, or from its worker.
 
-A case that does not compile is a result. A result is kept under what it was made from: the *input digest* of
-the launch (the frontend's IR, options, target, content of named files), the digest of the toolchain, the
-worker's own code and the environment, and holds while the files that its stages opened have the same content
-(`opened_files`). A launch without an input digest is compiled each time. A result whose
-artifacts are gone or damaged counts as absent. Failures that another time or machine may not have are not
-kept: time-outs, exhausted memory, processes that were killed, what the system refused. Nor is a compilation
-that imported a module which no digest holds.
+A case that does not compile is a result. A result is cached under its inputs: the *input digest* of the
+launch (the frontend's IR, options, target, content of named files), the digest of the toolchain, the worker's
+own code and the environment. It holds while the files that its stages opened have the same content
+(`opened_files`). A launch without an input digest is compiled each time. A result whose artifacts are gone or
+damaged counts as absent. Failures that may be temporary or due to the machine are not cached: time-outs,
+exhausted memory, killed processes, refusals of the system. Nor is a compilation that imported a module which
+no digest covers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LaunchCompiler(LaunchRequests):
         self._turns: dict[str, Lock] = {}
 
     def compile(self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None) -> Outcome:
-        """One side of a case; each numbered attempt in another process, with addresses and hashes random."""
+        """Each numbered attempt runs in another process, with random addresses and hashes."""
         inputs = self.inputs(side, launch, target)
         memo = self.store.memo(STEP, [inputs, attempt]) if inputs else None
         with self._turn(memo):
@@ -73,7 +73,7 @@ class LaunchCompiler(LaunchRequests):
             return outcome
 
     def _turn(self, memo: Memo[Outcome] | None) -> AbstractContextManager[object]:
-        """Launches with one input digest are compiled once: the second one waits, and finds the result."""
+        """Launches with one input digest are compiled once: the second one waits, and takes the result."""
         if memo is None or not self.reuse:
             return nullcontext()
         with self._lock:
@@ -87,7 +87,7 @@ class LaunchCompiler(LaunchRequests):
         return outcome if is_whole and opened_files.hold(outcome.opened, side.corpus.root) else None
 
     def _made(self, side: Side, launch: Launch, target: Target, *, randomized: bool) -> tuple[Outcome, bool]:
-        """With whether it would be the same in any later run."""
+        """Returns the outcome, and whether any later run would get the same."""
         words: CompileWords = {
             "op": "compile",
             "digest": launch.digest,
@@ -119,7 +119,7 @@ class LaunchCompiler(LaunchRequests):
 
 
 def _is_own(outcome: Outcome) -> bool:
-    """Whether a failure says something of this machine or this workload, and not of the compiler."""
+    """Whether a failure is due to this machine or this workload, and not to the compiler."""
     return isinstance(outcome, Failed) and (outcome.transient or outcome.failure.stage == "capture")
 
 

@@ -1,4 +1,4 @@
-"""Requests about one launch, of any worker: what it is asked, and what decides its answer."""
+"""Builds requests about one launch for any worker, and the inputs that decide the answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LaunchRequests:
     def __init__(
         self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool, frontend: bool = True
     ) -> None:
-        """`frontend`: whether it runs while launches are captured, and gives them an input digest."""
+        """`frontend`: whether it runs during capture, which gives launches an input digest."""
         self.requests = requests
         self.store = store
         self.wanted = wanted
@@ -32,24 +32,24 @@ class LaunchRequests:
         self.reuse = reuse
         """Whether results of earlier runs are taken from the cache."""
         self._selections: dict[tuple[str, ...], WorkloadSelection] = {}
-        """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
-        the same."""
+        """The selection with which a workload was captured under an interpreter, for a target: its host gets
+        the same.
+        """
 
     def select(self, side: Side, workload: str, target: Target, captured: WorkloadSelection) -> None:
-        """From now on the launches of a workload are those that were captured with this selection."""
+        """Sets the selection with which a workload was captured."""
         self._selections[place(side, workload, target)] = captured
 
     def selection(self, side: Side, workload: str, target: Target) -> WorkloadSelection:
-        """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
-        known = self._selections.get(place(side, workload, target))
-        return known or self.chosen(workload, target)
+        """Returns which launches a host must capture, and whether it runs the frontend."""
+        captured = self._selections.get(place(side, workload, target))
+        return captured or self.chosen(workload, target)
 
     def chosen(self, workload: str, target: Target) -> WorkloadSelection:
-        """The launches of a workload that are wanted."""
         return of_workload(self.wanted, workload, target, frontend=self.frontend)
 
     def inputs(self, side: Side, launch: Launch, target: Target) -> Sequence[object] | None:
-        """What decides what is made of a launch; None for one whose results are not kept."""
+        """Returns the inputs that decide the result of a launch; None if its results are not cached."""
         if launch.digest is None:
             return None
         extra = side.corpus.extra_packages(launch.id, target)
@@ -66,9 +66,8 @@ class LaunchRequests:
         *,
         randomized: bool = False,
     ) -> EndedChild:
-        """Has the worker of a side do what `words` say with one launch, and leave the results in `folder`.
-
-        The worker may take what an assembler has made of the same input before.
+        """Has a side's worker carry out `words` with one launch, and leave the results in `folder`. The
+        worker may reuse an assembler's result for the same input.
         """
         about: LaunchRequest = {
             **side.corpus.place,

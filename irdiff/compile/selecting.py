@@ -1,4 +1,4 @@
-"""Completes the patterns of `--case`, as users type them, to whole names."""
+"""Expands the patterns of `--case`, as users type them, to full names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irdiff.resolve.sides import Side
 from irdiff.worker_client.workers import Workers
 
 ExpandedPatterns = Mapping[str, tuple[str, ...]]
-"""By each pattern as it was typed, patterns with whole names."""
+"""By each pattern as typed, patterns with full names."""
 
 
 def of_sides(
@@ -27,22 +27,22 @@ def of_sides(
     *,
     warm: Workers | None = None,
 ) -> ExpandedPatterns:
-    """With processes that stay, where they are given. Raises UsageError for a pattern that means nothing on
-    either side.
+    """Reuses `warm` workers, if given. Raises UsageError for a pattern that matches nothing on either
+    side.
     """
     if not patterns:
         return {}
     distinct = {(side.toolchain.digest, side.corpus.digest): side for side in sides}.values()
 
     def launches_of(workloads: Sequence[str]) -> Iterator[str]:
-        """Names of launches for the first target: other targets nearly always have the same."""
+        """Names launches for the first target: other targets nearly always have the same."""
         for side in distinct:
             origin = side.substitute.origin if side.substitute else side.toolchain
             if isinstance(origin, Toolchain):
-                made = replace(side, toolchain=origin)
+                origin_side = replace(side, toolchain=origin)
                 wanted = replace(EVERY_LAUNCH, cases=tuple(workloads))
-                rows = corpus_check.launches(made, targets[:1], wanted, config, report, warm=warm)
-                yield from (row.id for row in rows)
+                captured = corpus_check.launches(origin_side, targets[:1], wanted, config, report, warm=warm)
+                yield from (launch.id for launch in captured)
             else:
                 cases = (case for case in origin.run.cases if case.workload in workloads)
                 yield from (case.id.rpartition("@")[0] for case in cases)

@@ -32,13 +32,12 @@ class WorkerCompiler(LaunchCompiler):
         self._captures: dict[tuple[str, ...], Lock] = {}
 
     def catalog(self, side: Side, workload: str, target: Target) -> Catalog:
-        """The launches of a workload that are wanted."""
-        found = self._capturer.catalog(side, workload, target, self.chosen(workload, target))
-        self.select(side, workload, target, found.selection)
-        return found
+        catalog = self._capturer.catalog(side, workload, target, self.chosen(workload, target))
+        self.select(side, workload, target, catalog.selection)
+        return catalog
 
     def captured_again(self, side: Side, workload: str, target: Target) -> Catalog:
-        """The same launches from another process; captured once for all cases of a workload."""
+        """Captures the same launches in another process, once for all cases of a workload."""
         where = place(side, workload, target)
         with self._lock:
             turn = self._captures.setdefault(where, Lock())
@@ -52,7 +51,7 @@ class WorkerCompiler(LaunchCompiler):
         self, counting: Toolchain, side: Side, launch: Launch, target: Target, profile: Path
     ) -> None:
         """Has `counting`, a compiler that counts its lines, compile a launch of a side, and leave its
-        counters at `profile`. Where it crashes it leaves none.
+        counters at `profile`. If it crashes it leaves none.
         """
         words: CompileWords = {"op": "compile", "digest": launch.digest, "profile": str(profile)}
         with self.store.scratch() as folder:
