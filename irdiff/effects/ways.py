@@ -67,9 +67,9 @@ def _is_barrier_of_all(kind: Kind) -> bool:
 def mask_of(letters: Mapping[Kind, int]) -> int:
     """These separators, and in which order they stand where that counts.
 
-    A fence of proxies without a predicate may stand before or after a barrier of all threads. It has to lie on
-    the way between the accesses, in the block of the one that is not of the generic proxy (Lustig et al.,
-    "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022, section 5.4).
+    A fence of proxies without a predicate may stand before or after a barrier of all threads. It has to
+    lie on the way between the accesses, in the block of the one that is not of the generic proxy (Lustig
+    et al., "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022, section 5.4).
     """
     mask = sum(1 << n for n in letters.values())
     for (one, a), (other, b) in itertools.permutations(letters.items(), 2):
