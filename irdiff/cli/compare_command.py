@@ -153,7 +153,7 @@ def compare_command(**values: Any) -> int:
     \b
     irdiff compare triton==3.8.0 triton==3.9.0    two releases, over irdiff's kernels
     irdiff compare main HEAD                      two revisions of this repository
-    irdiff compare                                your working tree against the main branch
+    irdiff compare                                your work since it left the main branch
 
     A revision selects the compiler in a checkout of Triton, and the kernels in a repository that has an
     irdiff.toml (`irdiff init` writes one). `.` is the working tree. Other sides are a wheel (wheel:PATH) and

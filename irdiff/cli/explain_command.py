@@ -270,7 +270,9 @@ class CaseStory:
             folder, case = self.opened.folder, self.case
             ours, theirs = (stage_diff.read_text(folder, case, side, stage) for side in ("base", "head"))
             if ours is None or theirs is None:
-                self.say(f"no text of {stage or 'any stage'} to show", "dim")
+                self.say(
+                    f"the run folder does not have the text of {stage or 'any stage'} of both sides", "dim"
+                )
                 return
             base, head = ours, theirs
         diff = stage_diff.compare(stage, base, head)

@@ -144,7 +144,7 @@ triton_option = click.option(
     "--triton", metavar="SPEC", help="The compiler, if sides are revisions of kernels."
 )
 no_build_option = click.option(
-    "--no-build", is_flag=True, help="Fail rather than build a native part that is missing."
+    "--no-build", is_flag=True, help="Fail rather than build a libtriton.so that is missing."
 )
 case_option = click.option(
     "--case",

@@ -75,8 +75,9 @@ def _read(
     """The cases of the workloads that opened the file, by path."""
     launched: dict[tuple[str, str], set[str]] = defaultdict(set)
     for pair in pairs:
-        if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
-            launched[pair.workload, pair.target.name].add(pair.id)
+        for launch in (pair.base, pair.head):
+            if isinstance(launch, Launch):
+                launched[launch.workload, pair.target.name].add(pair.id)
     cases_by_path: dict[str, set[str]] = defaultdict(set)
     for of_workload in captured:
         for place, catalog in places.zip(of_workload.catalogs):

@@ -27,8 +27,8 @@ _TITLE = 60
 _ALSO = {
     Verdict.FIXED: ("now compiles", "now compile", ""),
     Verdict.IR_ONLY: ("differs", "differ", "in IR alone"),
-    Verdict.ADDED: ("is", "are", "launched by head alone"),
-    Verdict.REMOVED: ("is", "are", "launched by base alone"),
+    Verdict.ADDED: ("is", "are", "only at head"),
+    Verdict.REMOVED: ("is", "are", "only at base"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),
     Verdict.UNSUPPORTED: ("has", "have", "no backend"),
 }

@@ -222,7 +222,7 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
     if shown.radius:
         table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
         yield from _section(
-            "blast radius: changed / compared cases, in all and by stage (of the cases that have it)", table
+            "blast radius: changed / compared cases, in all and by stage (of the cases compiled to it)", table
         )
 
 

@@ -46,7 +46,7 @@ def _reasons(answer: TestsAnswer) -> Counter[str]:
 
 
 def _sampled(ran: int, collected: int) -> str:
-    return f", a sample of {collected:,} (--sample all)" if ran < collected else ""
+    return f" that ran (of {collected:,}; --sample all)" if ran < collected else ""
 
 
 def _counted(count: int) -> str:

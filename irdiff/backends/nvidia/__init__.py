@@ -84,7 +84,7 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.SHARED_MEMORY, "shared memory", "B", ("shared_bytes",), _METADATA),
     Statistic(_OF.REGISTERS, "registers", "", ("registers",), _CUBIN),
     Statistic(_OF.TENSOR_MEMORY, "TMEM columns", "", ("tmem_columns",), _METADATA),
-    Statistic(_OF.BARRIERS, "barriers", "", ("barriers",), _CUBIN),
+    Statistic(_OF.BARRIERS, "named barriers", "", ("barriers",), _CUBIN),
     Statistic(_OF.WORK, "instructions executed", "", ("executed_instructions",), _COUNTED),
     Statistic(_OF.WORK, "global sectors", "of 32 B", ("global_sectors",), _COUNTED),
     Statistic(_OF.WORK, "global requests", "", ("global_requests",), _COUNTED),

@@ -105,6 +105,16 @@ def test_what_capturing_opened_counts_for_every_launch_of_the_workload_and_for_n
     assert revisions.rows() == [("data.json", CHANGED, 0, 2), ("kernels/k.py", CHANGED, 1, 1)]
 
 
+def test_a_file_of_a_workload_that_was_renamed_is_read_by_base(revisions):
+    revisions.file("old.py", "x", None)
+    revisions.pair("new:a", revisions.launch("old:a"), revisions.launch("new:a"))
+    revisions.capture("old")
+    revisions.captured[0] = replace(
+        revisions.captured[0], catalogs=Sides(base=replace(NOTHING, read=("old.py",)), head=NOTHING)
+    )
+    assert [(path, read_by) for path, _, _, read_by in revisions.rows()] == [("old.py", 1)]
+
+
 def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions):
     """A link that leads elsewhere is a change of what is read, though no file's content changed."""
     revisions.file("real/k.py", "x", "x")
