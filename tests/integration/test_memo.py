@@ -7,7 +7,7 @@ import pytest
 
 from irdiff.store import code
 
-CASE = ("--case", "matmul/pointer:fp16-4096@sm_90", "--target", "sm_90")
+CASE = ("--case", "normalization/softmax:fp16-4k@sm_90", "--target", "sm_90")
 EDITS = {
     "capture/catalogs.py": {"catalog"},
     "compile/launch_compiler.py": {"compiled"},
