@@ -2,6 +2,5 @@
 never irdiff.
 
 `__main__` loads this folder as the package `irdiff_worker`, so that nothing else of irdiff can be imported by
-accident. At the top are the module that workloads import (`corpus_api`), the messages between irdiff and the
-worker (`protocol`), and what several folders share.
+accident.
 """

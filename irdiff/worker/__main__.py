@@ -51,9 +51,7 @@ def main():
 
 
 def load_package():
-    """Loads this folder as the package `irdiff_worker`, and the corpus API under the name that workloads
-    import.
-    """
+    """The corpus API gets the name that workloads import."""
     place = os.path.join(_HERE, "__init__.py")
     spec = importlib.util.spec_from_file_location("irdiff_worker", place, submodule_search_locations=[_HERE])
     assert spec is not None
@@ -108,9 +106,7 @@ def _work(command, words):
 
 
 def _environment():
-    """Returns the variables of this process, including those that were set without Python: C++ reads these
-    too.
-    """
+    """Includes variables that were set without Python: C++ reads these too."""
     entries, variables, number = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), {}, 0
     while entries[number] is not None:
         name, _, value = os.fsdecode(entries[number]).partition("=")
@@ -120,7 +116,7 @@ def _environment():
 
 def _fix_addresses():
     """Restarts this interpreter without address randomization, because the output of ptxas for Blackwell
-    depends on addresses. Returns whether randomization is off; container runtimes may refuse to turn it off.
+    depends on addresses. Returns False if a container runtime refuses to turn it off.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     persona = libc.personality(0xFFFFFFFF)
@@ -136,7 +132,7 @@ def _fix_addresses():
 
 
 def _try_all(action, names):
-    """Ignores failures: older releases, and interpreters without torch, lack some of these names. The cases
+    """Ignores failures: older releases, and interpreters without torch, lack some names. The cases
     report it.
     """
     for name in names:

@@ -69,7 +69,7 @@ class DType:
 
 
 def dtype_name(dtype):
-    """Returns Triton's short name of a DType, a torch dtype or a name: `fp16`, `fp8e4nv`, `i32`."""
+    """Takes a DType, a torch dtype or a name. Returns `fp16`, `fp8e4nv`, `i32`."""
     if isinstance(dtype, DType):
         return dtype.short
     name = str(dtype).rsplit(".", 1)[-1]
@@ -181,7 +181,7 @@ class FakeTensor:
     reshape = view
 
     def as_strided(self, shape, strides, offset=0):
-        """Returns another view of the storage; the offset counts from its beginning."""
+        """The offset counts from the beginning of the storage."""
         return self._view(shape, strides, offset)
 
     def __getitem__(self, index):
@@ -231,9 +231,7 @@ def size_of(dtype):
 
 
 def fill_of(tensor):
-    """Returns the fill of a fake tensor. For torch's, what it was last filled with, if a GPU run can repeat
-    that.
-    """
+    """Returns what a torch tensor was last filled with, if a GPU run can repeat that."""
     if isinstance(tensor, FakeTensor):
         return tensor.storage.fill
     state = storages.place_of(tensor).origin.state
@@ -241,7 +239,6 @@ def fill_of(tensor):
 
 
 def fill_word(value):
-    """Returns the fill of a tensor whose elements all have one value."""
     if not isinstance(value, (bool, int, float)):
         return ""
     return "zeros" if value == 0 else "ones" if value == 1 else f"const:{value}"
@@ -365,8 +362,6 @@ def _forward_backward(function, *inputs):
 
 
 class LaunchEntry:
-    """One entry of `LAUNCHES`: a call, and its facts."""
-
     def __init__(self, function, args, kwargs, facts):
         self.function = function
         self.args = args
@@ -377,7 +372,6 @@ class LaunchEntry:
         return self.function(*self.args, **self.kwargs)
 
     def expects(self, target_name, version):
-        """Whether the entry should compile for this target with this version of Triton."""
         facts = self.facts
         if not any(fnmatch.fnmatch(target_name, pattern) for pattern in facts["targets"]):
             return False
@@ -387,7 +381,7 @@ class LaunchEntry:
 
 
 class FileEntry(LaunchEntry):
-    """An entry of `LAUNCHES` whose kernel is a file of IR."""
+    """Its kernel is a file of IR."""
 
     def __init__(self, path, options, facts):
         super().__init__(None, (), {}, facts)
@@ -396,7 +390,7 @@ class FileEntry(LaunchEntry):
 
 
 class RecordedEntry(LaunchEntry):
-    """An entry of `LAUNCHES` that was recorded as IR."""
+    """It was recorded as IR."""
 
     def __init__(self, paths, facts):
         super().__init__(None, (), {}, facts)
@@ -404,7 +398,7 @@ class RecordedEntry(LaunchEntry):
 
 
 def _bound(bound, target_name):
-    """Returns a release. `bound` may give one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
+    """`bound` may give a release for each pattern of target names: `{"gfx942": "3.4.0"}`."""
     if not isinstance(bound, dict):
         return bound
     return next((release for name, release in bound.items() if fnmatch.fnmatch(target_name, name)), None)
@@ -417,7 +411,7 @@ def _release(version):
 
 
 def is_within(version, since, until):
-    """Whether a release is not before `since` and before `until`; None is no bound."""
+    """`until` is excluded; None is no bound."""
     release = _release(version)
     return not (since and release < _release(since)) and not (until and release >= _release(until))
 

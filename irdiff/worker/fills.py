@@ -1,7 +1,6 @@
 """Fills real tensors for captured arguments: the same argument and seed give the same values on any machine.
 
-`materialize` takes an argument with `dtype`, `shape`, `strides`, `storage_offset` (both in elements) and
-`fill` (see `corpus_api.tensor`). Values are drawn for the whole storage, so views that share one agree.
+Values are drawn for the whole storage, so views that share one agree.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ _SPARE_BYTES = 256
 
 
 def materialize(torch, argument, seed=0, device="cuda", storage=None):
-    """`storage`: a flat tensor, from `storage_of`, that several arguments share."""
+    """argument: has `dtype`, `shape`, `strides`, `storage_offset` (both in elements) and `fill` (see
+    `corpus_api.tensor`). storage: a flat tensor, from `storage_of`, that several arguments share.
+    """
     if storage is None:
         storage = storage_of(torch, argument, extent(argument), seed, device)
     return torch.as_strided(
@@ -36,7 +37,7 @@ def extent(argument):
 
 
 def storage_of(torch, argument, elements, seed=0, device="cuda"):
-    """Returns a flat, filled tensor of `elements`; torch's allocator aligns it to 256 bytes."""
+    """Returns a flat tensor; torch's allocator aligns it to 256 bytes."""
     dtype = getattr(torch, corpus_api.DType(argument["dtype"]).torch_name)
     flat = torch.empty(elements + _SPARE_BYTES, dtype=dtype, device=device)[:elements]
     kind, _, rest = (argument["fill"] or "normal").partition(":")

@@ -26,7 +26,7 @@ import sys
 import sysconfig
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
-"""The folder of irdiff's worker. This module stays at its top."""
+"""This module stays at the top of the worker's folder."""
 _SITE_FOLDERS = {"site-packages", "dist-packages"}
 
 
@@ -76,7 +76,7 @@ class _Files:
         self._targets: set = set()
 
     def add(self, name, path):
-        """Names a file, unless it has a name. Another file of the same name (a library) gets a longer one."""
+        """Keeps the first name of a file. Another file of the same name (a library) gets a longer one."""
         place = _place(path)
         if place not in self._places:
             while name in self.by_name:
@@ -115,7 +115,7 @@ class _Files:
                         )
 
     def add_record(self, name):
-        """Names the record of a package, which has the digests of its files."""
+        """The record of a package has the digests of its files."""
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
@@ -125,7 +125,7 @@ class _Files:
                 self.add(f"record:{name}", str(distribution.locate_file(installed_file)))
 
     def add_library(self, path):
-        """Names a mapped file, unless it has a name under another path (a link)."""
+        """Skips a file that has a name under another path (a link)."""
         if os.path.realpath(path) not in self._targets:
             self.add(f"library:{os.path.basename(path)}", path)
 
@@ -135,8 +135,8 @@ def _x_options():
 
 
 def _place(path):
-    """Returns the path of a file. A link of the file itself is not followed: the package of a revision is a
-    folder of links.
+    """Follows links of folders, but not of the file itself: the package of a revision is a folder of
+    links.
     """
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(os.path.realpath(folder), name)
@@ -150,7 +150,6 @@ def _package_of(place):
 
 
 def is_standard(path):
-    """Whether a file belongs to the standard library."""
     place = _place(path)
     inside = any(place.startswith(folder + os.sep) for folder in _standard_folders())
     return inside and not is_installed(place)
@@ -162,7 +161,6 @@ def _standard_folders():
 
 
 def is_installed(path):
-    """Whether a file lies in a folder of installed packages."""
     return not _SITE_FOLDERS.isdisjoint(path.split(os.sep))
 
 
@@ -175,7 +173,6 @@ def _existing(path):
 
 
 def _libraries(maps):
-    """Lists the files whose code is mapped into this process."""
     mappings = (line.split(None, 5) for line in maps.splitlines())
     return sorted(
         {
@@ -187,7 +184,7 @@ def _libraries(maps):
 
 
 def _startup_lines():
-    """Returns [name, executed lines] of the `.pth` files; other lines name folders."""
+    """Lists [name, executed lines] of the `.pth` files; other lines name folders."""
     startup_lines = []
     for folder in filter(os.path.isdir, sys.path):
         for name in sorted(name for name in os.listdir(folder) if name.endswith(".pth")):
@@ -198,7 +195,7 @@ def _startup_lines():
 
 
 def _executables(root):
-    """Yields programs that Triton ships. Wheels also mark files outside of `bin` as executable."""
+    """Wheels mark files outside of `bin` as executable too."""
     for folder, _, names in os.walk(os.path.join(root, "backends"), followlinks=True):
         for name in names if os.path.basename(folder) == "bin" else ():
             path = os.path.join(folder, name)

@@ -1,8 +1,8 @@
 """The messages between irdiff and a worker: requests as lines of JSON, replies, and results in files.
 
-Both sides import this module, so it uses the standard library alone, from Python 3.9 on. A request names a
-`folder`. The child that serves it leaves its result there as `RESULT`, which is written last: if it exists,
-it is complete. Beside it lie artifacts under the names of their stages, and the other files below.
+Both sides import this module, so it uses the standard library alone, from Python 3.9 on. A request's child
+leaves its result in the request's `folder` as `RESULT`, which is written last, beside artifacts under the
+names of their stages.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ OPENED = "opened"
 
 
 class SelectionWords(TypedDict):
-    """Selects launches of one workload."""
-
     tiers: list[str]
     """None means all."""
     labels: list[str]
@@ -33,9 +31,7 @@ class SelectionWords(TypedDict):
 
 class WorkloadPlace(TypedDict):
     root: str
-    """The root of the corpus."""
     workloads: str
-    """The folder of workloads in the root."""
     imports: list[str]
     """More folders on the module search path."""
 
@@ -53,8 +49,6 @@ class _Bounds(TypedDict, total=False):
 
 
 class CatalogRequest(_Workload):
-    """Describes every launch of one workload for one target."""
-
     op: Literal["catalog"]
     workload: str
     note_calls: bool
@@ -141,13 +135,11 @@ class Reply(TypedDict):
 
     id: int
     signal: int
-    """The signal that ended the child; 0 if none did."""
+    """0 if no signal ended the child."""
     timed_out: bool
 
 
 class FailedLabel(TypedDict):
-    """A label of a workload whose launches could not be captured."""
-
     id: str
     message: str
     transient: bool
@@ -181,7 +173,6 @@ class Result(TypedDict, total=False):
     # of CompileWords and ReplayWords
     metadata: dict[str, Any]
     launcher_args: dict[str, Any] | None
-    """The launcher's arguments other than the kernel's."""
     stage_times_s: dict[str, float]
     stage_cpu_s: dict[str, float]
     assembler_flags: list[str] | None

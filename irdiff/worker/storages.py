@@ -1,12 +1,9 @@
-"""Names the storages of tensors by where they come from.
+"""Names the storages of tensors by where they come from: inputs of the entry by position, others by their
+number among storages of one kind (how it was made, type and shape).
 
-A launch that gets `(y, x)` in place of `(x, y)` passes tensors of the same shapes, so a storage is never
-named by its place among the arguments of one kernel. It is an input of the entry, by its position there, or
-the n-th storage of its kind (how it was made, type and shape) that the program made. An object that only has
-an address lies in the storage that holds the address.
-
-A storage also remembers what it was last filled with, if the program says so (`zeros`, `empty`). A launch
-that gets the storage may write to it, so then its content is unknown.
+A launch that gets `(y, x)` in place of `(x, y)` passes tensors of the same shapes, so a place among the
+arguments of one kernel would not tell them apart. A storage also remembers what it was last filled with
+(`zeros`, `empty`), until a launch gets it and may write to it.
 """
 
 from __future__ import annotations
@@ -32,12 +29,11 @@ _order = itertools.count()
 
 
 class Entry:
-    """One entry of LAUNCHES, or what comes before all of them; each counts its storages by itself."""
+    """Storages of one entry of LAUNCHES, or of what comes before all of them."""
 
     def __init__(self, name=""):
         self.name = name
         self.counts: Counter = Counter()
-        """{kind: storages of that kind so far}"""
         self.inputs: dict = {}
         """{origin: position}"""
         self.states: dict = {}
@@ -54,8 +50,6 @@ _of_torch: weakref.WeakSet = weakref.WeakSet()
 
 
 class StorageOrigin:
-    """Where one storage came from."""
-
     def __init__(self, kind, fill="", device=""):
         self._entry = _entry
         self._kind = kind + _entry.name
@@ -81,12 +75,11 @@ class StorageOrigin:
 
     @property
     def is_of_words(self):
-        """Whether it was made of integers of 8 bytes."""
         return _OF_WORDS.search(self._kind) is not None
 
     @property
     def state(self):
-        """What it was last filled with; empty if unknown."""
+        """Returns what it was last filled with; empty if unknown."""
         return _entry.states.get(self, self._fill)
 
     @state.setter
@@ -95,8 +88,6 @@ class StorageOrigin:
 
 
 class Place(NamedTuple):
-    """Where a tensor begins."""
-
     origin: StorageOrigin
     offset_bytes: int
     bytes_left: int = 0
@@ -104,7 +95,7 @@ class Place(NamedTuple):
 
 
 def begin_entry(values):
-    """Counts storages for another entry from now on; `values` are tensors among its inputs."""
+    """`values` are tensors among the inputs of the entry."""
     global _entry
     _entry = Entry()
     for value in values:
@@ -112,13 +103,13 @@ def begin_entry(values):
 
 
 def launched():
-    """A kernel is launched: it may write to any existing storage."""
+    """A kernel may write to any existing storage."""
     global _launches
     _launches += 1
 
 
 def launches():
-    """Returns how many kernels were launched so far, in this process and its ancestors."""
+    """Includes launches of this process's ancestors."""
     return _launches
 
 
@@ -142,7 +133,7 @@ def place_of(tensor):
 
 
 def place_at(address):
-    """Returns the `Place` of an address in a known storage; None for any other number."""
+    """Returns None for a number that is no address in a known storage."""
     if address < _LEAST_ADDRESS:
         return None
     base = address >> FAKE_ADDRESS_BITS << FAKE_ADDRESS_BITS
@@ -157,10 +148,10 @@ def place_at(address):
 
 
 def held_by(tensor):
-    """Returns [(index, `Place`)]: the addresses that a tensor of torch holds in words of 8 bytes, for a
-    kernel to follow; what is held at an address has the index `3.0`. The tensor has a type of 8 bytes, or is
-    a view of a storage that was made of one: others often hold leftovers. Tables longer than `_MOST_WORDS`
-    are not followed.
+    """Returns [(index, `Place`)] of the addresses that a torch tensor holds in words of 8 bytes, for a kernel
+    to follow; what is held at an address has the index `3.0`. The tensor has a type of 8 bytes, or is a view
+    of a storage that was made of one: others often hold leftovers. Tables longer than `_MOST_WORDS` are not
+    followed.
     """
     is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and hasattr(tensor, "untyped_storage")
     if not is_plain or not tensor.is_contiguous() or str(tensor.dtype).partition(".")[2] not in _INTEGERS:
@@ -173,7 +164,7 @@ def held_by(tensor):
 
 
 def _addresses(start, size_bytes, above):
-    """As for `held_by`. above: origins of the tables that lead here, which are not followed again."""
+    """above: origins of the tables that lead here, which are not followed again."""
     words = size_bytes // _WORD_BYTES
     if not 0 < words <= _MOST_WORDS:
         return
@@ -191,7 +182,7 @@ def _addresses(start, size_bytes, above):
 
 
 def _of_address(address):
-    """Names an address in no known storage by the address: it has no other name."""
+    """An address in no known storage has no other name."""
     if address not in _entry.addresses:
         _entry.addresses[address] = StorageOrigin("at an address of the program's own")
         _entry.addresses[address].order = address
@@ -204,7 +195,6 @@ def origin_of_torch(storage):
 
 
 def label(storage, tensor, origin):
-    """Names a storage of torch, whose first tensor is given."""
     setattr(storage, _ATTRIBUTE, origin)
     _of_torch.add(storage)
     return origin

@@ -51,13 +51,12 @@ def jit_function(value):
 
 
 def text_of_source(function):
-    """Returns the source of a JIT function, from whatever attribute its release uses."""
+    """Reads whatever attribute its release uses."""
     text = getattr(function, "src", None) or getattr(function, "raw_src", None) or ""
     return text if isinstance(text, str) else "".join(text)
 
 
 def names_set_by_wrappers(value):
-    """Returns the names of the arguments and options that a kernel's autotuner and heuristics set."""
     names = set()
     while value is not None and not hasattr(value, "src"):
         for config in getattr(value, "configs", ()):

@@ -1,6 +1,4 @@
-"""Replaces Triton's benchmark functions if there is no GPU: the measured function runs once, and the time is
-made up.
-"""
+"""Runs a function that is benchmarked once, and makes up its time."""
 
 from __future__ import annotations
 
@@ -16,7 +14,6 @@ _MILLISECONDS = 1.0
 
 @contextlib.contextmanager
 def run_once():
-    """While open, `do_bench` and `do_bench_cudagraph` of `triton.testing` call their function once."""
     with contextlib.ExitStack() as replaced:
         for name in ("do_bench", "do_bench_cudagraph"):
             if hasattr(triton.testing, name):

@@ -1,8 +1,6 @@
-"""The kernel that `triton.compile` returns during capture. Launching it records the driver's arguments.
-
-Every launch ends here: `kernel[grid](…)` of a JIT function, a kernel that an earlier launch or `warmup`
-returned, and one from `triton.compile`. Arguments are converted as in the C launchers of Triton's drivers
-(`backends/*/driver.py`, releases 3.2 to 3.9), so the same values raise errors.
+"""The kernel that `triton.compile` returns during capture. Launching it records the driver's arguments,
+converted as the C launchers of Triton's drivers do (`backends/*/driver.py`, releases 3.2 to 3.9), so that the
+same values raise errors.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from . import noted
 
 _LARGEST_GRID = (1 << 31) - 1
 _BITS = {"i1": 8, "u1": 8}
-"""C types that launchers read Triton's types into, where their width differs."""
+"""C types of launchers whose width differs from that of Triton's type."""
 
 
 class CapturedKernel:
@@ -92,7 +90,7 @@ class CapturedKernel:
 
 
 def _unseen(launched, function, packed):
-    """Yields the parts of a launch that irdiff cannot read, as for `intercept.Captured.unseen`."""
+    """Yields what irdiff cannot read of a launch (`intercept.Captured.unseen`)."""
     if not isinstance(function, _Handle):
         yield f"the program launches {type(function).__name__} as the handle of a kernel"
     if not isinstance(packed, _Handle) or packed.kernel is not launched:
@@ -102,14 +100,14 @@ def _unseen(launched, function, packed):
 
 
 class _Handle:
-    """Replaces the driver's handle of a kernel, and the packed metadata for its launcher."""
+    """The driver's handle of a kernel, and the packed metadata for its launcher."""
 
     def __init__(self, kernel):
         self.kernel = kernel
 
 
 def _launchers():
-    """Returns [(module's names, name there, class, its attributes)] of the launchers of Triton's drivers."""
+    """Lists (module's names, name there, class, its attributes) for each of Triton's drivers."""
     backends = getattr(sys.modules.get("triton.backends"), "backends", {})
     drivers = [getattr(backend, "driver", object) for backend in backends.values()]
     modules = [getattr(vars(driver).get("__init__"), "__globals__", {}) for driver in drivers]
@@ -191,7 +189,7 @@ def _exit_hook():
 
 
 def _hook(name):
-    """Since 3.5 hooks are knobs; before, they are attributes of the class of compiled kernels."""
+    """Hooks are knobs since 3.5; before, attributes of the class of compiled kernels."""
     import triton
 
     owner = getattr(getattr(triton, "knobs", None), "runtime", None)
@@ -200,7 +198,7 @@ def _hook(name):
 
 
 def _dimension(number):
-    """Converts as C's `int` does. Raises TypeError for a float, and OverflowError."""
+    """Raises TypeError for a float, and OverflowError, as C's `int` does."""
     number = operator.index(number)
     if not -_LARGEST_GRID <= number <= _LARGEST_GRID:
         raise OverflowError("signed integer is greater than maximum")
@@ -209,7 +207,7 @@ def _dimension(number):
 
 def _bound(src, args):
     """Maps arguments by name: all parameters, or only those that are no constants (before 3.3, and in direct
-    calls). Arguments of a kernel in IR form go by their numbers.
+    calls). Kernels in IR form number their arguments.
     """
     function = getattr(src, "fn", None)
     names = list(src.signature) if function is None else list(function.arg_names)
@@ -222,7 +220,7 @@ def _bound(src, args):
 
 
 def _check(name, kind, value):
-    """Raises what a launcher raises for a value of another type than the kernel was compiled for."""
+    """Raises a launcher's error for a value of another type than the kernel was compiled for."""
     if isinstance(kind, (tuple, list)):
         for number, item in enumerate(kind):
             _check(f"{name}.{number}", item, value[number])

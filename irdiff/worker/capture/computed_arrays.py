@@ -1,5 +1,5 @@
-"""Numpy arrays that stand for results of kernels: reading one of their values is noted. Imported only if
-numpy is there.
+"""Numpy arrays that stand for results of kernels: reads of their values are noted. Imported only if numpy is
+there.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from . import noted
 
 
 def of(array):
-    """Wraps an array so that reads of its values, and of values computed from them, are noted. Integers
-    become zeros, because a test may use them as indices.
-    """
+    """Integers become zeros, because a test may use them as indices."""
     if not isinstance(array, numpy.ndarray):
         return array
     return (numpy.zeros_like(array) if array.dtype.kind in "iu" else array).view(_Computed)

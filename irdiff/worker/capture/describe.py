@@ -13,14 +13,12 @@ from .. import corpus_api, texts
 from ..texts import sha256, text_of
 
 _MAX_NUMBER = 1e40
-"""The largest number in a run. Larger ones, infinities and NaN are written as text."""
+"""Larger numbers, infinities and NaN are written as text."""
 TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
 def is_temporary_file(value):
-    """Whether the whole string is the path of a file outside of the repository and of Triton. Such a file has
-    another path each time, and may be deleted later.
-    """
+    """Accepts the path of a file outside of the repository and of Triton: it changes with each process."""
     if not isinstance(value, str) or not os.path.isabs(value) or not os.path.isfile(value):
         return False
     own = (os.path.join(os.path.realpath(folder), "") for folder in (os.getcwd(), TRITON_ROOT))
@@ -57,9 +55,7 @@ def _facts_of(captured):
 
 
 def of_captured(captured):
-    """Returns the part of `describe` that does not depend on where the launch is replayed. A recording holds
-    it.
-    """
+    """Returns what a recording holds: nothing that depends on where the launch is replayed."""
     if captured.function is None:  # it is given as a file of IR, which is gone when the test has ended
         name = os.path.basename(captured.src.path)
         own = {**_described_file(captured.src), "source_path": name, "sources": [name]}
@@ -99,13 +95,13 @@ def _described(captured):
 
 
 def _lines_above_def(function):
-    """Counts the lines of decorators; 0 if this Triton does not keep the source's lines."""
+    """Returns 0 if this Triton does not keep the source's lines."""
     lines = getattr(function, "raw_src", None) or ()
     return next((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
 
 
 def tensors(values):
-    """Yields the tensors among the arguments of a launch, including those inside tuples and descriptors."""
+    """Includes tensors inside tuples and descriptors."""
     for value in values:
         if isinstance(value, (tuple, list)):
             yield from tensors(value)
@@ -116,8 +112,8 @@ def tensors(values):
 
 
 def shape_of_first(values):
-    """Names a launch by its first tensor, `fp16-512x4096`, so that a new launch in between renames no
-    other.
+    """Names a launch by its first tensor, `fp16-512x4096`, so that a launch added before it does not rename
+    it.
     """
     first = next(tensors(values), None)
     if first is None:
@@ -128,16 +124,13 @@ def shape_of_first(values):
 
 
 def numbered(names):
-    """Adds `#1`, `#2`, … to names that occur several times."""
     all_of = Counter(names)
     next_of = {name: itertools.count(1) for name in all_of}
     return [f"{name}#{next(next_of[name])}" if all_of[name] > 1 else name for name in names]
 
 
 def specialization_of(captured):
-    """Returns the SHA-256 of the kernel's own text and specialization, which tells launches of one entry
-    apart.
-    """
+    """Returns the SHA-256 of the kernel's own text and specialization."""
     src = captured.src
     parts = [
         type(src).__name__,

@@ -1,6 +1,4 @@
-"""Replaces libraries of a GPU vendor that tests use to compute expected results. Without a GPU they compute
-nothing.
-"""
+"""Replaces GPU vendors' libraries, which tests use for expected results, by ones that compute nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ _CUBLAS = "triton._C.libtriton.nvidia"
 
 
 class _Silent:
-    """Replaces a handle of cuBLASLt: results stay as they were."""
+    """A handle of cuBLASLt that leaves results as they were."""
 
     def __init__(self, *_):
         pass
@@ -22,7 +20,6 @@ class _Silent:
 
 
 def silence():
-    """Replaces the libraries in this process."""
     cublas = getattr(sys.modules.get(_CUBLAS), "cublas", None)
     if cublas is not None:
         cublas.CublasLt = _Silent

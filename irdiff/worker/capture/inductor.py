@@ -1,14 +1,12 @@
 """torch.compile: captures the kernels that Inductor writes, with and without a GPU.
 
-Without a GPU, Inductor's CPU backend for Triton generates them from tensors on the CPU. Its questions about
-the device are answered with the target's properties, and a kernel that would be launched goes through
-Triton's frontend once for each config that Inductor would try. Tested with torch 2.7, 2.9 and 2.13. Templates
-of max-autotune are not generated, because they need measurements.
+Without a GPU, Inductor's CPU backend for Triton generates them from tensors on the CPU, and each config of a
+kernel goes through Triton's frontend. Tested with torch 2.7, 2.9 and 2.13; templates of max-autotune need
+measurements and are not generated.
 
-On a GPU, Inductor works as usual, with its settings unchanged. It often compiles kernels in other processes,
-where the frontend of this process does not see them. So they are recorded at the launch, in
-`CachingAutotuner.run`, which knows the chosen config afterwards. Tested with torch 2.11. Kernels that
-generated C++ launches (AOTInductor, `cpp_wrapper`) are not recorded.
+On a GPU, Inductor may compile in other processes, so kernels are recorded at the launch, in
+`CachingAutotuner.run`. Tested with torch 2.11; kernels that generated C++ launches (AOTInductor,
+`cpp_wrapper`) are not recorded.
 """
 
 from __future__ import annotations
@@ -35,10 +33,9 @@ from .torch_cuda import properties_of
 
 
 def install(target, missed=None):
-    """Works from now on, in this process. Inductor is imported when something compiled is first called.
+    """Inductor is imported when something compiled is first called.
 
-    missed: called with the name of a kernel that cannot be recorded, and the reason, if launches are
-    recorded.
+    missed: receives the name of a kernel that cannot be recorded, and the reason.
     """
     try:
         import torch
@@ -106,8 +103,8 @@ def _prepare(target, missed):
 
 
 def _without_gpu(make_patterns):
-    """Has Inductor build its patterns for the CPU, where its tensors lie. Before torch 2.13 it builds them
-    for a GPU if `torch.cuda` has one, and builds of torch for CUDA then call the driver.
+    """Has Inductor build its patterns for the CPU. Before torch 2.13 it builds them for a GPU if `torch.cuda`
+    has one, and builds of torch for CUDA then call the driver.
     """
     import torch
 
@@ -120,7 +117,7 @@ def _without_gpu(make_patterns):
 
 
 def _noting(begin):
-    """Counts each function that Dynamo traces as called: its code is in the graph."""
+    """Counts each function that Dynamo traces as called."""
 
     @functools.wraps(begin)
     def begin_and_note(translator, *args, **kwargs):
@@ -131,9 +128,7 @@ def _noting(begin):
 
 
 def _computed(compile_graph):
-    """Has torch's own operators compute the results of a compiled graph. Its kernels compute nothing, but
-    later launches may depend on values.
-    """
+    """Has torch's own operators compute a compiled graph, because later launches may depend on values."""
 
     @functools.wraps(compile_graph)
     def compile_and_keep(graph, *args, **kwargs):
@@ -153,8 +148,8 @@ def _computed(compile_graph):
 
 
 def _is_number(is_unspecialized):
-    """Inductor passes CPU tensors without dimensions by value. Here tensors that belong on the GPU lie on the
-    CPU too, so only those that Dynamo made from Python floats are passed by value.
+    """Inductor passes CPU tensors without dimensions by value. Tensors that belong on the GPU lie on the CPU
+    too, so only those that Dynamo made from Python floats are passed by value.
     """
     import torch
 
@@ -171,9 +166,7 @@ def _is_number(is_unspecialized):
 
 
 def _load(key, path, set_sys_modules=True):
-    """Loads a generated module under a name that depends on its text alone, because its folder is a new one
-    each time.
-    """
+    """Names a generated module by its text alone, because its folder is a new one each time."""
     with open(path, encoding="utf-8") as file:
         source = file.read()
     name = f"inductor/{key}.py"
@@ -188,9 +181,7 @@ def _load(key, path, set_sys_modules=True):
 
 
 def _run(tuner, missed, *args, stream=None, benchmark_run=False, **kwargs):
-    """Replaces CachingAutotuner.run: every config goes through the frontend, with the types and constants of
-    Inductor's signature.
-    """
+    """Replaces CachingAutotuner.run: every config goes through the frontend."""
     from torch._inductor.runtime.triton_heuristics import GridExpr
 
     more = tuner.inductor_meta.get("extra_launcher_args", ())  # the grid of a kernel that a user wrote
@@ -218,7 +209,7 @@ def _run(tuner, missed, *args, stream=None, benchmark_run=False, **kwargs):
 
 
 def why_not_recorded(tuner):
-    """Says why a recorded launch with the same values would differ from this one; None if it would not."""
+    """Returns the reason why a recorded launch with the same values would differ from this one."""
     wide = [name for name, kind in tuner.triton_meta.get("signature", {}).items() if kind == "fp64"]
     if not wide:
         return None
@@ -229,7 +220,7 @@ def why_not_recorded(tuner):
 
 def _sources(name):
     """Lists the files of a user's kernel that Inductor copied under a numbered name, and of the functions
-    that it calls. All of them count as compiled.
+    that it calls.
     """
     from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
 
@@ -247,14 +238,13 @@ def _sources(name):
 
 
 def _compile(tuner, config):
-    """Compiles as Inductor does ahead of time."""
     words = inspect.signature(tuner._precompile_config).parameters
     tuner._precompile_config(*(config, False)[: len(words)])
 
 
 def _outside_of_modes(wrap, prepare):
     """Calls compiled functions without the mode that moves tensors to the CPU, because Dynamo would trace it.
-    Prepares Inductor at the first call only: a library that compiles on import may never call the result.
+    Prepares Inductor at the first call, because a library that compiles on import may never call the result.
     """
     from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
 
@@ -286,7 +276,7 @@ _MODULE = "torch._inductor.runtime.triton_heuristics"
 
 
 def record_on_gpu(recorder):
-    """Works from now on, in this process. Imports nothing of torch before the program does."""
+    """Imports nothing of torch before the program does."""
     if _MODULE in sys.modules:
         _wrap(sys.modules[_MODULE], recorder)
     else:
@@ -294,7 +284,7 @@ def record_on_gpu(recorder):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds one module as without irdiff, and wraps its class once it is loaded."""
+    """Finds one module, and wraps its class once it is loaded."""
 
     def __init__(self, recorder):
         self.recorder = recorder
@@ -347,9 +337,7 @@ def _wrap(module, recorder):
 
 
 def _function(tuner, functions):
-    """Returns the tuner's JIT function. If another process compiled it, it lacks its Python function, which
-    is loaded from the file.
-    """
+    """Loads the Python function of a tuner that another process compiled from its file."""
     if tuner.fn.fn is not None:
         return tuner.fn
     if tuner.filename not in functions:
@@ -359,7 +347,7 @@ def _function(tuner, functions):
 
 
 def _launch(module, tuner, function, args, kwargs):
-    """Returns (arguments and options by name, grid) of the launch that has just ended."""
+    """Returns (arguments and options by name, grid)."""
     (launcher,) = tuner.launchers
     config = launcher.config
     passed = {**dict(zip(inspect.signature(launcher).parameters, args)), **kwargs}

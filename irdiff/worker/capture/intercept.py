@@ -1,13 +1,9 @@
 """Captures the launches of a workload without a GPU, at the point where Triton passes them to the driver.
 
-A stub driver answers `get_current_target()` with the target. `triton.compiler.compile`, which gets everything
-that a launch specializes, runs the frontend alone (`frontend.run`) and returns a kernel that records its
-launches (`captured_kernel`). Everything above that is this side's own Triton. So signature, constexprs,
-attributes, options and IR are exactly what this side would compile, and grid and arguments are what it would
-launch, in every release from 3.2 on.
-
-`JITFunction.run` is wrapped to see the options that a call names, and compilations without a launch.
-Autotuners measure nothing: each of their configs is launched.
+A stub driver answers with the target, and `triton.compiler.compile` runs the frontend alone (`frontend.run`)
+and returns a kernel that records its launches (`captured_kernel`). Everything above that is this side's own
+Triton, so signature, constexprs, options, IR, grid and arguments are exactly its own, in every release from
+3.2 on.
 """
 
 from __future__ import annotations
@@ -56,13 +52,11 @@ _calls = _Calls()
 
 
 class _Frame:
-    """A call of a JIT function."""
-
     def __init__(self, function, call_options, stops=False, unseen=()):
         self.function, self.call_options = function, call_options
         """The options that the call names."""
         self.stops = stops
-        """Whether it ends when the compiler is reached."""
+        """Whether the call ends when the compiler is reached."""
         self.unseen = unseen
         """As for `Captured.unseen`."""
 
@@ -81,17 +75,16 @@ def _calling(*frame):
 
 
 class Reached(BaseException):
-    """Raised when the compiler is reached; carries the compiler's arguments. It is no Exception, so that
-    `except Exception` in a workload cannot catch it.
+    """Carries the compiler's arguments. It is no Exception, so that `except Exception` in a workload cannot
+    catch it.
     """
 
     def __init__(self, src, target, options, frontend_input=None, error=None):
         super().__init__()
         self.src, self.target, self.options = src, target, options
         self.frontend_input = frontend_input
-        """The `frontend.Input`; None if the frontend was not run."""
+        """None if the frontend was not run."""
         self.error = error
-        """The frontend's exception."""
 
     @functools.cached_property
     def specialization(self):
@@ -104,8 +97,6 @@ class Reached(BaseException):
 
 
 class Captured:
-    """One launch: the JIT function, its arguments, and the frontend's result."""
-
     def __init__(self, function, bound, call_options, grid, reached, tuner=(), stream=0):
         self.function, self.bound, self.grid = function, bound, grid
         self.call_options = call_options
@@ -117,10 +108,10 @@ class Captured:
         self.arguments = launching.seen(self)
         """The arguments as they were at the launch."""
         self.unseen = ()
-        """Descriptions of what irdiff cannot read of the launch. Such a launch is never equal to another."""
+        """Descriptions of what irdiff cannot read. Such a launch is never equal to another."""
         self.text, self.places = "", []
-        """What is launched, over all calls of the entry that are this launch, and their places among the
-        calls of the entry.
+        """The launch text over all calls of the entry that are this launch, and their places among
+        its calls.
         """
         self.reached = reached
         self.src, self.target, self.options = reached.src, reached.target, reached.options
@@ -128,7 +119,6 @@ class Captured:
 
     @property
     def digest(self):
-        """The input digest, or None if the launch has none."""
         digest = self.frontend_input.digest if self.frontend_input is not None else None
         return sha256(f"{digest} with an allocator") if digest and self.allocator else digest
 
@@ -154,7 +144,7 @@ def evaluate_grid(grid, bound):
 
 @contextlib.contextmanager
 def paused():
-    """While open, launches do not count, and launch nothing."""
+    """Launches nothing while open."""
     _paused.append(True)
     try:
         yield
@@ -164,11 +154,11 @@ def paused():
 
 @contextlib.contextmanager
 def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, direct=True):
-    """While open, every launch for `target` is appended to `sink` and no stage runs.
+    """Appends every launch for `target` to `sink` while open, and runs no stage.
 
-    configs: how many of an autotuner's configs are launched; None means all. with_frontend: whether the
-    frontend produces the IR. left_out: receives {kernel: how many of its configs were not launched}. direct:
-    whether launches count if the kernel went to `triton.compile` without `JITFunction.run`.
+    configs: how many of an autotuner's configs are launched; None means all. left_out: receives {kernel: how
+    many of its configs were not launched}. direct: whether launches count if the kernel went to
+    `triton.compile` without `JITFunction.run`.
     """
     stub_driver.answer_as(target)
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
@@ -193,8 +183,6 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, d
 
 
 class _Interception:
-    """Holds the replacements of Triton's functions."""
-
     def __init__(self, sink, original_run, configs, with_frontend, left_out, direct):
         self.sink, self.original_run = sink, original_run
         self.configs, self.with_frontend, self.left_out = configs, with_frontend, left_out
@@ -256,7 +244,7 @@ class _Interception:
 
     def _without_kernels(self, function):
         """Empties the function's caches, so that each launch is traced in the state of its own moment.
-        Returns what the program put there, as for `Captured.unseen`.
+        Returns what the program put there (`Captured.unseen`).
         """
         if id(function) not in self.functions:
             self._begin(function)
@@ -279,7 +267,6 @@ class _Interception:
             launching.launched(captured)
 
     def take_compiled(self, function, bound, grid, compile_now, sources):
-        """Captures the launch of a kernel that `compile_now` passes to the compiler."""
         noted.has_launched = True
         try:
             with _calling(function, {}, True):
@@ -307,7 +294,6 @@ class _Interception:
         return kernel
 
     def _launch_config(self, tuner, config, lines, args, kwargs):
-        """Launches one config as an autotuner launches the config that it chose."""
         options = config.all_kwargs()
         if twice := sorted(options.keys() & kwargs.keys()):
             raise ValueError(f"Conflicting meta-parameters: {', '.join(twice)}")  # as Triton's own does
@@ -330,8 +316,8 @@ class _Interception:
             kept.clear()
 
     def forget_kernels(self):
-        """Removes compiled kernels before the next entry. The functions that bind arguments stay, because
-        they are the same for all entries of one target.
+        """Keeps the functions that bind arguments, because they are the same for all entries of one
+        target.
         """
         for function in self.functions.values():
             for kernels in _caches(function):
@@ -339,7 +325,7 @@ class _Interception:
 
 
 def _options_of_the_side():
-    """Returns {option: value} that a user sets for every launch of this side, as far as the backend has the
+    """Returns {option: value} that a user sets for every launch of this side, if the backend has the
     option.
     """
     side_options = settings.of_every_launch()
@@ -351,9 +337,7 @@ def _options_of_the_side():
 
 
 def _queue(stream, is_launched):
-    """Returns {fact: number} about the place of a launch: its device, its stream, and launches that it does
-    not wait for.
-    """
+    """Returns {fact: number} of the device, the stream, and launches that the launch does not wait for."""
     current = stub_driver.current
     beside = current.clocks.launched(stream) if is_launched else {}
     unordered = {f"may run beside launches of stream {other}": count for other, count in beside.items()}
@@ -362,9 +346,7 @@ def _queue(stream, is_launched):
 
 
 def _caches(function):
-    """Returns [{key: kernel}] of a JIT function, one for each device. Since 3.3 they lie next to the function
-    that binds arguments.
-    """
+    """Lists {key: kernel} for each device. Since 3.3 they lie next to the function that binds arguments."""
     return [kept[0] if isinstance(kept, tuple) else kept for kept in _caches_of_devices(function).values()]
 
 
@@ -377,7 +359,6 @@ def _kernels_kept_by(function):
 
 
 def _launch(kernel, bound, grid, stream, unseen):
-    """Records a launch at the driver; `unseen` as for `Captured`."""
     if _paused or not _open:
         return
     reached = kernel.reached
@@ -389,14 +370,12 @@ def _launch(kernel, bound, grid, stream, unseen):
 
 
 def _kernel_of(kernel):
-    """Returns the kernel that asynchronous compilation promises, once it is there."""
+    """Waits for a kernel that is compiled asynchronously."""
     return kernel if isinstance(kernel, CapturedKernel) else kernel.result()
 
 
 def compiled_directly(function, bound, grid, compile_now, sources):
-    """Captures the launch of a kernel that `compile_now` passes to `triton.compile`, and that comes from
-    `sources`. Returns False if no interception takes such launches.
-    """
+    """Returns False if no interception takes launches from `triton.compile`."""
     if not _open or not _open[-1].direct:
         return False
     if not _paused:
@@ -406,9 +385,7 @@ def compiled_directly(function, bound, grid, compile_now, sources):
 
 @contextlib.contextmanager
 def _torch_to_ask():
-    """Provides a stub of torch: for AMD targets, 3.3 to 3.7 import it only for `isinstance(x,
-    torch.Tensor)`.
-    """
+    """For AMD targets, 3.3 to 3.7 import torch only for `isinstance(x, torch.Tensor)`."""
     if "torch" in sys.modules:
         yield
         return
@@ -434,8 +411,6 @@ def pinned_configs(tuner, kwargs):
 
 
 class Launches:
-    """The launches of one entry of LAUNCHES."""
-
     def __init__(self, captures, ended=None, left_out=()):
         self.captures = captures
         """[(suffix of the label, Captured)]: each specialization, and each IR of it, once."""
@@ -484,7 +459,6 @@ def launches_of(entry, target, with_frontend, configs=None):
 
 
 def _file_of(entry, gpu):
-    """Captures a kernel in IR form."""
     src = staged_compile.FileSource(entry.path, gpu)
     frontend_input = frontend.run(src, gpu, entry.options)
     frontend_input.module = None
@@ -492,7 +466,7 @@ def _file_of(entry, gpu):
 
 
 def _kept(sink):
-    """Returns each specialization, and each IR of it, once, with the text of all of its calls."""
+    """Keeps each specialization, and each IR of it, once, with the text of all of its calls."""
     calls = launching.Calls()
     kept: dict = {}
     for place, captured in enumerate(sink, 1):
@@ -514,8 +488,7 @@ def _kept(sink):
 
 
 def _without_memory(value, fakes):
-    """Replaces a tensor of torch by a fake one, because a workload may launch more than memory holds at once.
-    Other values stay.
+    """Replaces a torch tensor by a fake one, because a workload may launch more than memory holds.
 
     fakes: {origin: its fake storage}, which is filled.
     """

@@ -1,8 +1,8 @@
-"""The `launch` stage: everything that Triton passes to the driver, as a text with one line for each fact.
+"""The `launch` stage: everything that Triton passes to the driver, one fact a line, in words that all
+releases of Triton share.
 
 Arguments are read at the launch (`seen`), and named when the entry has ended (`Calls`), because only then the
-number of storages of each kind is known. The text has what the program gives, in words that all releases of
-Triton share. What a release makes of it is in its IR.
+number of storages of each kind is known.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ _ALIGNED_BYTES = 16
 
 
 class TensorArgument(NamedTuple):
-    """A tensor argument as it was at the launch."""
-
     facts: str
     origin: storages.StorageOrigin
     state: str
@@ -34,8 +32,8 @@ class TensorArgument(NamedTuple):
 
 
 def seen(captured):
-    """Returns [(name, text or `TensorArgument`)] of the arguments that a launch passes, at this moment.
-    Arguments go by their numbers, because the sides may name them differently.
+    """Lists (name, text or `TensorArgument`) at this moment. Arguments are numbered, because the sides may
+    name them differently.
     """
     constants = _constants(captured.function)
     passed = (value for name, value in captured.bound.items() if name not in constants)
@@ -43,7 +41,7 @@ def seen(captured):
 
 
 def launched(captured):
-    """Notes that the kernel may have written to the storages of its arguments."""
+    """The kernel may have written to the storages of its arguments."""
     for _, value in captured.arguments:
         if isinstance(value, TensorArgument):
             value.origin.state = ""
@@ -85,19 +83,19 @@ def _tensor(tensor):
 
 
 class Calls:
-    """Describes the calls of one entry of LAUNCHES, one after another."""
+    """Describes the calls of one entry of LAUNCHES."""
 
     def __init__(self):
         self._here: dict = {}
         self._first: dict = {}
         """{storage: the kernel that it was seen at first, and the key of that call}"""
         self._last: dict = {}
-        """{(key, storage): the call, among those of one key, that had it last, and which argument of it}"""
+        """{(key, storage): the last call of the key that had it, and which argument of it}"""
         self._counts: dict = {}
         self._key: tuple = ()
 
     def lines(self, captured, key):
-        """Returns the facts of the next call. `key` is the same for calls of one specialization."""
+        """`key` is the same for calls of one specialization."""
         tensors = {value.origin for _, value in captured.arguments if isinstance(value, TensorArgument)}
         ranks = {origin: n for n, origin in enumerate(sorted(tensors, key=lambda origin: origin.order))}
         self._here, self._key = {}, key
@@ -138,13 +136,13 @@ class Calls:
 
 
 def _constants(function):
-    """Returns the names of a kernel's constants. A launch does not pass them; their effect is in the IR."""
+    """A launch does not pass constants; their effect is in the IR."""
     return {parameter.name for parameter in getattr(function, "params", ()) if parameter.is_constexpr}
 
 
 def tuner_lines(tuner, configs):
-    """Yields the configs of an autotuner, and what it does to arguments while it measures. Arguments go by
-    their numbers, because the sides may name them differently; constants go by their names.
+    """Yields the configs of an autotuner, and what it does to arguments while it measures. Arguments are
+    numbered, because the sides may name them differently; constants have names.
     """
     for config in configs:
         words = (f"{name} {_value(value)}" for name, value in config.all_kwargs().items())
@@ -158,7 +156,7 @@ def tuner_lines(tuner, configs):
 
 
 def measuring_lines(tuner, arguments):
-    """Yields what an autotuner's own hooks do to arguments around each measurement; `arguments` by name."""
+    """Yields what an autotuner's hooks do to arguments around each measurement."""
     numbers = dict(zip(_names(tuner), itertools.count(1)))
     tensors = {
         name: storages.place_of(getattr(value, "base", value)).origin
@@ -188,13 +186,12 @@ def _numbers(tuner, arguments):
 
 
 def _names(tuner):
-    """Lists the names of the arguments that are no constants, in order."""
     constants = _constants(jit_function(tuner))
     return [name for name in tuner.arg_names if name not in constants]
 
 
 def text(calls):
-    """Joins the lines of all calls of one case, in order. Equal consecutive calls are written once."""
+    """Writes equal consecutive calls once."""
     counted: list = []
     for lines in calls:
         if counted and counted[-1][1] == lines:
@@ -209,13 +206,12 @@ def text(calls):
 
 
 _DEFAULT = ", its default"
-"""Follows a field of a descriptor that has its default value. If the other side's descriptors lack the field,
-it is not compared (`launch_texts`).
+"""Marks a field of a descriptor with its default value: it is not compared if the other side's descriptors
+lack it (`launch_texts`).
 """
 
 
 def _fields(descriptor):
-    """Yields every field of a tensor descriptor except its tensor."""
     yield "block shape", f"descriptor of {_json(list(map(int, descriptor.block_shape)))}"
     yield "shape", _json(list(map(int, descriptor.shape)))
     yield "strides", _json(list(map(int, descriptor.strides)))

@@ -1,7 +1,7 @@
 """Notes which functions ran, which files were opened and what stayed unseen during the capture of a workload.
 
-A function is identified by its file, relative to the folder of the repository or corpus, and by the line of
-its first decorator or its `def`. Files and functions of other folders are not listed.
+A function is identified by its file, relative to the repository or corpus, and by the line of its first
+decorator or its `def`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ..record import pytest_assertions
 _codes: dict = {}
 """{id: code}; keeps the code alive, so that its id is not reused."""
 _below = None
-"""The folder whose files are noted; None while files are not noted."""
+"""None while files are not noted."""
 _root = ""
-"""The same folder, which stays set afterwards."""
+"""Like `_below`, but stays set afterwards."""
 _opened: set = set()
 _missing: set = set()
-"""Paths without a suffix below the folder where a module was looked for and not found."""
+"""Paths without a suffix where a module was looked for and not found."""
 _stages: "int | None" = None
-"""A descriptor of the file that lists what stages open; None while no stage runs."""
+"""A descriptor of the file that lists what stages open."""
 _seen_by_stages: set = set()
 _TRITON = os.path.join(os.path.dirname(os.path.abspath(triton.__file__)), "")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -44,7 +44,7 @@ _caveats: dict = {}
 has_launched = False
 """Whether a kernel was launched, and so not run."""
 listener: typing.Any = None
-"""Called with each caveat while a test is recorded: lines of a test have no relative paths."""
+"""Receives each caveat while a test is recorded: lines of a test have no relative paths."""
 compiled_text: typing.Any = None
 """Returns the text of a stage from this side's compiler, while a test is recorded that reads it."""
 _NOT_NOTED = (
@@ -60,7 +60,7 @@ _INDUCTOR = os.path.join("torch", "_inductor", "")
 
 @contextlib.contextmanager
 def calls():
-    """While open, calls in all threads of this process are noted, except those of `_NOT_NOTED`."""
+    """Notes calls of all threads while open, except those of `_NOT_NOTED`."""
     sys.setprofile(_on_call)
     threading.setprofile(_on_call)
     try:
@@ -76,7 +76,7 @@ def calls():
 
 @contextlib.contextmanager
 def paused():
-    """While open, calls of this thread are not noted: the frontend makes many, and none goes to the
+    """Leaves out the calls of this thread while open: the frontend makes many, and none goes to the
     corpus.
     """
     before = sys.getprofile()
@@ -113,7 +113,7 @@ def _on_call(frame, event, argument):
 
 
 def watch_files():
-    """Makes this process, and those forked from it, able to note files. It cannot be undone."""
+    """Affects this process and those forked from it. It cannot be undone."""
     sys.addaudithook(_on_event)
     start = _posixsubprocess.fork_exec
 
@@ -126,7 +126,7 @@ def watch_files():
 
 
 def begin_files(folder):
-    """Notes files below the folder from now on, or nothing if it is None."""
+    """Notes nothing for None."""
     global _below, _root
     _below = os.path.join(folder, "") if folder else None
     _root = _below or ""
@@ -135,7 +135,7 @@ def begin_files(folder):
 
 
 def end_files():
-    """Stops noting files. Returns those that were opened, relative to the folder."""
+    """Returns the opened files, relative to the folder."""
     global _below
     folder, _below = _below, None
     if folder is None:
@@ -147,7 +147,7 @@ def end_files():
 
 
 def missing():
-    """Lists what was opened or imported below the folder and was not there: `src/pkg/generated`."""
+    """Lists files and modules below the folder that were looked for and not there: `src/pkg/generated`."""
     return sorted(_missing)
 
 
@@ -163,9 +163,8 @@ class _LastFinder:
 
 
 def begin_stages(folder):
-    """Lists what is opened outside of the toolchain from now on, in the file `opened` of the folder, one line
-    of JSON each: ["r", path] for what is read and was not written before, ["w", path] for such a path that is
-    written later.
+    """Lists what is opened outside of the toolchain in the file `opened`, one line of JSON each: ["r", path]
+    for what is read and was not written before, ["w", path] for such a path that is written later.
     """
     global _stages
     _stages = os.open(os.path.join(folder, protocol.OPENED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -173,7 +172,6 @@ def begin_stages(folder):
 
 
 def end_stages():
-    """Returns whether anything is listed."""
     global _stages
     descriptor, _stages = _stages, None
     if descriptor is None:
@@ -209,7 +207,7 @@ def caveat(words, *, is_compared=True):
     """Notes what only a GPU can answer, or what irdiff cannot see, with the running line of the repository.
     `is_compared=False`: the launch was not compared, which a report says in its first sentence.
 
-    Questions that Inductor asks belong to no line.
+    Questions of Inductor belong to no line.
     """
     if listener is not None:
         listener(words)
@@ -229,7 +227,6 @@ def value_read(words="reads a value after a launch: no kernel computed it, a GPU
 
 
 def is_checked():
-    """Whether an assertion of a recorded test asks."""
     return listener is not None and pytest_assertions.in_one()
 
 

@@ -1,10 +1,8 @@
 """Launches that are kept as the frontend's IR, and compiled from it.
 
-A recorded launch is two files: `NAME.mlir` is the module as libtriton prints it with its locations, and
-`NAME.json` has everything else that the stages need, and the launch's entry of a catalog. `triton.compile`
-takes it like a kernel, so all of its stages run. Options are pickled: the interpreter that wrote them reads
-them. For a launch in IR form, that file is kept in place of `NAME.mlir`, under its own suffix. A temporary
-file that an option names is kept as `NAME.OPTION.SUFFIX`.
+`NAME.mlir` is the module as libtriton prints it with its locations (for a launch in IR form, its own file).
+`NAME.json` has everything else that the stages need, with options pickled for the interpreter that wrote
+them. A temporary file that an option names is kept as `NAME.OPTION.SUFFIX`.
 """
 
 from __future__ import annotations
@@ -25,12 +23,11 @@ from ..texts import sha256
 from .describe import TRITON_ROOT, is_temporary_file
 
 
-class Unrecordable(Exception):
-    """An input of the stages has no form on disk."""
+class Unrecordable(Exception): ...
 
 
 class RecordedSource(tc.ASTSource):  # of any other source `triton.compile` skips the first stage
-    """Has the attributes of a kernel's source that `triton.compile` uses, read from a recording."""
+    """A kernel's source for `triton.compile`, read from a recording."""
 
     def __init__(self, path, recording):
         self.path, self.name, self.ext, self.ir_digest = (
@@ -49,8 +46,8 @@ class RecordedSource(tc.ASTSource):  # of any other source `triton.compile` skip
         return "irdiff"
 
     def make_ir(self, *arguments):
-        """Returns the module, in the context that is the last argument. Raises RuntimeError if the module
-        that is read differs from the recorded one.
+        """The last argument is the context. Raises RuntimeError if the module that is read differs from the
+        recorded one.
         """
         module = ir.parse_mlir_module(self.path, arguments[-1])
         module.context = arguments[-1]
@@ -88,8 +85,6 @@ class _StageDone(BaseException):
 
 
 class _Until(staged_compile.Watcher):
-    """Stops after a stage."""
-
     def __init__(self, name):
         self.name = name
 
@@ -104,9 +99,7 @@ class _Until(staged_compile.Watcher):
 
 
 def artifact_of(path, gpu, stage):
-    """Returns the compiler's text or bytes of a recorded launch at a stage; None if it has none. Raises
-    RuntimeError if the compiler fails.
-    """
+    """Returns None if the recorded launch has no such stage. Raises RuntimeError if the compiler fails."""
     with tempfile.NamedTemporaryFile() as result:
         pid = os.fork()  # what a compiler leaves behind in its process is no setting of the test
         if pid == 0:
@@ -133,7 +126,7 @@ def _compile_in_child(path, gpu, stage, result):
 
 
 def digest_of(captured):
-    """Returns the input digest of a launch. Raises Unrecordable if a recording lacks one of its inputs."""
+    """Raises Unrecordable."""
     changed = captured.frontend_input.settings.changed
     if changed:
         raise Unrecordable(f"sets {changed[0][0]}, which the compiler may read, before a launch")
@@ -195,8 +188,8 @@ def _without_locations(module):
 
 
 def _with_locations(module):
-    """Toolchain and repository lie in another place on each side, and locations reach texts that tests read.
-    So files are named relative to these.
+    """Names files relative to toolchain and repository, which lie elsewhere on each side: tests read texts
+    with locations.
     """
     root = os.path.join(os.getcwd(), "")
     return str(module).replace(f'loc("{TRITON_ROOT}', 'loc("<triton>').replace(f'loc("{root}', 'loc("')

@@ -1,5 +1,5 @@
-"""Launches a kernel of irdiff before any test runs, so that what Triton builds at a first launch exists in
-each test's process.
+"""Launches a kernel before any test runs, so that what Triton builds at a first launch exists in each test's
+process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ class _Sink:
 
 
 def rehearse(target, configs):
-    """Launches a kernel as a test does, and keeps nothing."""
     torch = sys.modules.get("torch")
     if torch is None:
         return

@@ -1,8 +1,7 @@
 """Tracks which launches a launch is ordered after, if a program uses several streams.
 
-Launches of one stream run in order. Those of two streams run in any order, unless an event or the host waits
-in between. So each stream has a vector clock: how many launches of each other stream end before its next one
-begins. Work that is no launch of Triton is not seen.
+Each stream has a vector clock: how many launches of each other stream end before its next one begins. Events
+and waits of the host advance it. Work that is no launch of Triton is not seen.
 """
 
 from __future__ import annotations
@@ -13,28 +12,24 @@ class Clocks:
 
     def __init__(self):
         self._launches: dict = {}
-        """{stream: how many launches it has}"""
         self._after: dict = {}
         """{stream: {other: how many of its launches end before the next one of `stream` begins}}"""
         self._host: dict = {}
-        """The same for whatever the host puts on a stream from now on."""
+        """{stream: launches that end before whatever the host puts on a stream from now on}"""
 
     def event(self, stream):
-        """Returns the clock of an event that is recorded on a stream now, for `wait` and `host_waits`."""
+        """Returns the clock of an event that is recorded now, for `wait` and `host_waits`."""
         return self._merged(self._after.get(stream, {}), {stream: self._launches.get(stream, 0)})
 
     def wait(self, stream, event):
-        """Later work of a stream begins after an event."""
         self._after[stream] = self._merged(self._after.get(stream, {}), event)
 
     def host_waits(self, event=None):
-        """The host continues after an event, or after all work of all streams."""
+        """Waits for all work of all streams if `event` is None."""
         self._host = self._merged(self._host, dict(self._launches) if event is None else event)
 
     def launched(self, stream):
-        """Puts a launch on a stream. Returns {other stream: how many of its launches may still run beside
-        it}.
-        """
+        """Returns {other stream: how many of its launches may still run beside this launch}."""
         clock = self._after[stream] = self._merged(self._after.get(stream, {}), self._host)
         beside = {
             other: count - clock.get(other, 0)

@@ -11,8 +11,6 @@ from . import streams
 
 
 class _OfThread(threading.local):
-    """Each thread begins on the first device, on its default stream."""
-
     device = stream = 0
 
 
@@ -26,7 +24,6 @@ class Current:
         """Resets the state, as if another entry of a workload began in a process of its own."""
         self._thread = _OfThread()
         self.priorities = [0]
-        """The priority of each stream, by its number."""
         self.clocks = streams.Clocks()
 
     @property
@@ -54,7 +51,6 @@ class Current:
         return self.priorities[stream] if 0 <= stream < len(self.priorities) else 0
 
     def host_waits(self):
-        """The host waits for the current stream."""
         self.clocks.host_waits(self.clocks.event(self.stream))
 
 
@@ -62,7 +58,7 @@ current = Current()
 
 
 def answer_as(target):
-    """Makes a stub Triton's driver, which reports a GPU of this target (as in its TOML)."""
+    """Makes a stub Triton's driver. target: as in its TOML."""
     driver.set_active(StubDriver(gpu_of(target), target["facts"]))
 
 

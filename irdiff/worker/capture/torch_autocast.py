@@ -1,8 +1,7 @@
 """`torch.autocast("cuda")` for tensors that lie on the CPU: they are cast as on the GPU.
 
-Torch has an autocast for each device, each with its own list of operators. While an operator runs on tensors
-of the GPU, the CPU's autocast is set as the program has set the GPU's. Operators that only the GPU's list has
-are added to the CPU's; torch's own header says what they cast to.
+While an operator runs on tensors of the GPU, the CPU's autocast is set as the program has set the GPU's, and
+casts the operators that torch's own header lists for the GPU.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ from . import noted, torch_storages
 _HEADER = os.path.join(os.path.dirname(torch.__file__), "include", "ATen", "autocast_mode.h")
 _CPU, _GPU = "AutocastCPU", "AutocastCUDA"
 _libraries: list = []
-"""Registrations last as long as these objects."""
 
 
 def call(function, args, kwargs):
-    """Calls a function of torch as it runs on the GPU, or on the host if its tensors lie there."""
+    """The function runs on the host if its tensors lie there."""
     of_gpu, of_cpu = torch.is_autocast_enabled("cuda"), torch.is_autocast_enabled("cpu")
     if not (of_gpu or of_cpu) or torch_storages.is_host(args):
         return function(*args, **kwargs)
@@ -68,7 +66,7 @@ def _casts():
 
 
 def _listed(text, macro):
-    """Yields the operators, as `sum` or `sum.dim_IntList`, of a macro that calls `_` for each."""
+    """Yields operators (`sum` or `sum.dim_IntList`) of a macro that calls `_` for each."""
     start = re.search(rf"#define {macro}\(_\)((?:.*\\\n)*.*)", text)
     body = start[1] if start else ""
     yield from re.findall(r'"([\w.]+)"', body)
@@ -99,7 +97,7 @@ def _flat(values):
 
 
 def _to(values, dtype):
-    """Casts the tensors that autocast would cast; for None they stay as they are."""
+    """Casts the tensors that autocast would cast, or none if dtype is None."""
     if dtype is None:
         return tuple(values)
     return tuple(

@@ -1,7 +1,5 @@
-"""Answers of `torch.cuda` and `torch.accelerator` without a GPU.
-
-What the target can answer is answered. What only a GPU knows is made up and noted. Anything else raises an
-error that says so.
+"""Answers of `torch.cuda` and `torch.accelerator` without a GPU: from the target, or made up and noted if
+only a GPU knows. Anything else raises an error.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ _L2_BYTES = 50 << 20
 
 
 def install(torch, target):
-    """Works from now on, in this process."""
     cuda = torch.cuda
     cuda._CudaDeviceProperties = _Properties
     for name, answer in {**_facts(cuda, target), **_STREAMS, **_GRAPHS}.items():
@@ -40,7 +37,6 @@ def install(torch, target):
 
 
 def properties_of(target):
-    """Returns the properties that torch and Inductor have names for."""
     facts = target["facts"]
     major, minor = capability_of(target["arch"])
     return {
@@ -54,12 +50,12 @@ def properties_of(target):
 
 
 def _own(answer):
-    """Returns a distinct function for each name, because Dynamo tells functions apart by identity."""
+    """Dynamo tells functions apart by identity."""
     return lambda *args, **kwargs: answer(*args, **kwargs)
 
 
 def made_up(name, answer):
-    """Makes up what only a GPU knows, and notes the line that asked."""
+    """Notes the line that asks for what only a GPU knows."""
 
     def ask(*_, **__):
         noted.caveat(f"asks for {name}: {answer} is made up")
@@ -69,7 +65,7 @@ def made_up(name, answer):
 
 
 class _Properties(types.SimpleNamespace):
-    """Replaces torch's class, whose objects are constants to Dynamo."""
+    """Objects of torch's class are constants to Dynamo."""
 
 
 def _facts(cuda, target):
@@ -122,7 +118,7 @@ def _facts(cuda, target):
 
 
 def _accelerator(torch):
-    """Returns {name in `torch.accelerator`: its replacement}; it is the GPU of `torch.cuda`."""
+    """Returns {name in `torch.accelerator`: its replacement}."""
     cuda = torch.cuda
     same = (
         "is_available device_count current_stream set_stream synchronize empty_cache memory_stats"
@@ -191,7 +187,7 @@ class _Current(_Silent):
 
 
 class _Stream(_Current):
-    """A stream, identified by its number: 0 is the default one, others count from 1."""
+    """Stream 0 is the default one, others count from 1."""
 
     name = "stream"
 
@@ -230,7 +226,7 @@ class _Stream(_Current):
 
 
 class _Event(_Silent):
-    """An event of a stream. Before it is recorded, nothing waits for it."""
+    """Before an event is recorded, nothing waits for it."""
 
     def __init__(self, *_, **__):
         super().__init__()
@@ -266,7 +262,7 @@ def _number_of(stream):
 
 
 def _index_of(device):
-    """Returns the index of a device, given as a number or as `cuda:1`; that of a tensor is 0."""
+    """Takes a number or `cuda:1`; the index of a tensor is 0."""
     if isinstance(device, int):
         return device
     _, _, number = str(device).partition(":")

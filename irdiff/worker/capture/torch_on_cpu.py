@@ -1,7 +1,5 @@
-"""Lets a program that asks torch for a GPU run without one: its tensors lie on the CPU.
-
-This covers only what programs ask on their way to a launch: devices in calls, `.cuda()`, and the functions of
-`torch.cuda`. Kernels compute nothing, so results of the program are worthless.
+"""Lets a program that asks torch for a GPU run without one: its tensors lie on the CPU, and its results are
+worthless, because kernels compute nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +14,11 @@ _EXPECTED = (
     "dynamo_pgo force disabled",
     "Could not find an active CPU backend",
 )
-"""Beginnings of torch's warnings that are expected, because kernels are recorded and not run."""
+"""Beginnings of torch's warnings that recording causes."""
 
 
 def install(target):
-    """Works from now on, in this process. Does nothing without torch."""
+    """Does nothing without torch."""
     if importlib.util.find_spec("torch") is None:
         return
     for text in _EXPECTED:

@@ -1,7 +1,7 @@
-"""Operators that a program registers with torch: tensors of the GPU use the kernel registered for CUDA.
+"""Uses the kernel registered for CUDA for operators that a program registers with torch.
 
-These tensors lie on the CPU, so torch would use the kernel for the CPU. Torch calls the kernel, which is
-Python code, from C++, where the redirector is off; so each kernel is called with the redirector on.
+Tensors of the GPU lie on the CPU, where torch would use the kernel for the CPU. It calls kernels in Python
+from C++, where the redirector is off; so each kernel is called with it on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import torch
 from . import torch_storages
 
 _OF_TORCH = frozenset("_inductor_test aten c10d inductor prim prims quantized rngprims".split())
-"""Namespaces of torch's own operators."""
 _FOR_EVERY_DEVICE = ("", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 _FOR_A_DEVICE = {"CPU": "CPU", "CUDA": "CPU", "AutogradCPU": "AutogradCPU", "AutogradCUDA": "AutogradCPU"}
 """{dispatch key: the key that tensors have here}"""
@@ -23,9 +22,7 @@ _kernels: dict = {}
 
 
 def install(with_redirector):
-    """Works from now on, in this process. with_redirector: wraps a function so that it runs with the
-    redirector on.
-    """
+    """with_redirector: wraps a function so that it runs with the redirector on."""
     original = torch.library.Library.impl
 
     @functools.wraps(original)
@@ -47,7 +44,6 @@ def install(with_redirector):
 
 
 def _by_device(name, kernels, key):
-    """Returns one kernel for tensors of the GPU and of the host."""
     of_gpu, of_host = (key.replace("CPU", device).replace("CUDA", device) for device in ("CUDA", "CPU"))
 
     def kernel(*args, **kwargs):

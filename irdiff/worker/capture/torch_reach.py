@@ -1,10 +1,8 @@
-"""Decides which tensors of torch kernels cannot have written to, though some were launched.
+"""Decides which torch tensors no kernel can have written to.
 
-A kernel may write to any storage that exists when it is launched. So a tensor is out of reach if torch
-created it after the last launch, only from numbers and from tensors that are out of reach. torch computes it
-in the same way on both sides, and a program may read it.
-
-Imported only if torch is there.
+A tensor is out of reach if torch created it after the last launch, only from numbers and from tensors that
+are out of reach. A program may read it, because torch computes it in the same way on both sides. Imported
+only if torch is there.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ _OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
 def is_out(value):
-    """Whether a value holds only numbers and tensors that are out of reach."""
     if isinstance(value, torch.Tensor):
         origin = _origin_of(value)
         return origin is not None and origin.launches_before == storages.launches()
@@ -33,7 +30,7 @@ def is_out(value):
 
 
 def note(arguments, was_out, result):
-    """Called when a call of torch has ended. Its tensors, arguments included, become reachable, unless the
+    """Called when a call of torch has ended. Its tensors become reachable, arguments included, unless the
     arguments were out of reach and no kernel was launched (`was_out`), and the result is only numbers and
     tensors: anything else could be written through.
     """

@@ -1,6 +1,4 @@
-"""Stands between a program and torch without a GPU: tensors of the GPU lie on the CPU. Imported only if torch
-is there.
-"""
+"""Moves the GPU tensors of a program that runs without a GPU to the CPU. Imported only if torch is there."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from .. import storages
 from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, torch_reach, torch_storages
 
 _MOST_READ = 1 << 12
-"""Elements of a tensor that a program may read on the CPU. Larger ones stay uninitialized, without memory."""
+"""The most elements of a tensor that a program may read on the CPU. Larger ones have no memory."""
 _GPUS = ("cuda", "hip", "xpu")
 _CPU, _GPU = torch.device("cpu"), torch.device("cuda", 0)
 _ANSWERS = {
@@ -25,9 +23,9 @@ _ANSWERS = {
     torch.Tensor.get_device: lambda is_host: -1 if is_host else 0,
 }
 _MADE_UP = {torch.allclose: True, torch.equal: True}
-"""Results are not computed, so a check of them means nothing, and must not end the program."""
+"""A check of results that are not computed means nothing, and must not end the program."""
 _UNWRITTEN = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
-"""Their values may decide what is launched next, or be divisors: they are made the same in every process."""
+"""Values that may decide what is launched next, or be divisors, are the same in every process."""
 _TAKES_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
 _MOVES = {torch.Tensor.cuda: "cuda", torch.Tensor.pin_memory: torch_storages.PINNED}
 _READS = {
@@ -48,7 +46,7 @@ _SHAPED_BY_VALUES = {
     for name in ("argwhere", "bincount", "masked_select", "nonzero", "unique", "unique_consecutive")
     if hasattr(owner, name)
 }
-"""A program that reads the shape of their result depends on values."""
+"""The shape of their result depends on values."""
 
 _ANSWERED_TO_HOST = {
     torch.Tensor.numpy,
@@ -56,12 +54,11 @@ _ANSWERED_TO_HOST = {
     torch.Tensor.__format__,
     *(getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("allclose", "equal")),
 }
-"""Other calls that the host waits for, because they need values."""
+"""Other calls that need values, so the host waits for them."""
 _COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.copy_}
 
 
 def install():
-    """Works from now on, in this process."""
     torch.testing.assert_close = lambda *_, **__: None
     torch.nn.Module.cuda = _moved_to_gpu
     torch.Tensor.record_stream = lambda *_: None
@@ -77,8 +74,8 @@ _CALLED_BACK = (
     (torch.autograd.function.BackwardCFunction, "apply"),
     (threading.Thread, "_bootstrap_inner"),
 )
-"""Entry points of a program's code that torch calls from C++, or that runs in a thread of its own. The
-redirector is off there: torch turns it off while it works, and keeps it per thread.
+"""Entry points of a program's code that torch calls from C++, or in a thread of its own. The redirector is
+off there.
 """
 
 
@@ -136,7 +133,6 @@ class _Redirector(TorchFunctionMode):
 
 
 def _is_masked(function, args):
-    """Whether a boolean tensor selects elements."""
     if function is torch.where:
         return len(args) == 1  # else it picks values, and none of them shapes its result
     if function is not torch.Tensor.__getitem__:
@@ -146,7 +142,7 @@ def _is_masked(function, args):
 
 
 def _waits(function, args, kwargs, reads):
-    """Whether the host waits for the stream: it reads a tensor of the GPU, or copies from or to one."""
+    """The host waits for the stream if it reads a tensor of the GPU, or copies from or to one."""
     if reads or function in _ANSWERED_TO_HOST:
         return not torch_storages.is_host(args)
     if function not in _COPIES or kwargs.get("non_blocking"):
@@ -178,7 +174,7 @@ def _on_cpu(device):
 
 
 def _named(kwargs, others):
-    """Returns the device that a call names, the first GPU as `cuda`; empty if it names none."""
+    """Returns the device that a call names; the first GPU is `cuda`."""
     for value in [kwargs["device"]] if "device" in kwargs else others:
         if isinstance(value, (str, torch.device)) or _is_number(value):
             text = f"cuda:{value}" if _is_number(value) else str(value)
@@ -193,7 +189,7 @@ def _moved_to_gpu(module, device=None):
 
 
 def _generator():
-    """Replaces `torch.Generator`: a generator of the GPU becomes one of the CPU."""
+    """A generator of the GPU becomes one of the CPU."""
     original = torch.Generator
 
     def new(cls, device="cpu"):

@@ -1,8 +1,8 @@
-"""Notes where the storages of torch's tensors come from, call by call, while a program runs without a GPU.
+"""Notes where the storages of torch's tensors come from, while a program runs without a GPU.
 
-A storage is *made* if the program allocates it, and *computed* if torch calculates it. Only what the program
-fills it with is known of its content; values are not compared. A tensor created without a device lies on the
-host until the program moves it.
+A storage is *made* if the program allocates it, and *computed* if torch calculates it. Its values are not
+compared, only what the program fills it with. A tensor created without a device lies on the host until the
+program moves it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ PINNED = "pinned"
 
 
 def note(function, args, kwargs, result, device):
-    """Names each new storage of a result, and notes what a call filled a tensor with.
-
-    device: `cuda`, `cuda:1`, `cpu`, `pinned` or another that the call names; empty if it names none.
-    """
+    """device: `cuda`, `cuda:1`, `cpu`, `pinned` or another that the call names; empty if it names none."""
     name = getattr(function, "__name__", "").removeprefix("new_").removesuffix("_like")
     if result is None and _writes(name):
         result = args[0]
@@ -73,12 +70,10 @@ def device_of(tensor):
 
 
 def is_host(values):
-    """Whether a call has tensors, and the first of them lies on the host."""
     return _device_of(values) == "cpu"
 
 
 def moved(tensors, device):
-    """The program moved these tensors to the device."""
     for tensor in tensors:
         storages.place_of(tensor).origin.device = device
 
@@ -89,7 +84,6 @@ def _tensors(result):
 
 
 def _device_of(args):
-    """Returns the device of a call's first tensor."""
     for tensor in _tensors(
         [item for value in args for item in (value if isinstance(value, list) else [value])]
     ):

@@ -1,7 +1,7 @@
-"""Loads workloads from a corpus, with their imports compiled under paths relative to the corpus's root.
+"""Loads workloads, with their imports compiled under paths relative to the corpus's root.
 
-A file's name reaches the machine code (the text of a device assertion). So the same kernel must have the same
-name in the exports of two revisions, and in the environments of two machines.
+A file's name reaches the machine code of a device assertion, so the same kernel must have the same name in
+the exports of two revisions.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ own_folders: list = []
 
 
 def load(root, name, folder=".", imports=()):
-    """Returns the module of `ROOT/FOLDER/NAME.py`. `imports` are more folders for the module search path,
-    relative to the root. The process must stay in the root, so that sources are found again.
+    """Loads `ROOT/FOLDER/NAME.py`. `imports` are more folders for the module search path, relative to the
+    root. The process must stay in the root, so that sources are found again.
     """
     os.chdir(root)
     _Finder.family = name.partition("/")[0]
@@ -41,9 +41,7 @@ def load(root, name, folder=".", imports=()):
 
 
 def is_for_this_release(root, name, folder="."):
-    """Whether SINCE and UNTIL of a workload include this Triton. They are read without running the workload,
-    because an import may fail in an old release.
-    """
+    """Reads SINCE and UNTIL without running the workload, because an import may fail in an old release."""
     import triton
 
     with open(os.path.join(root, folder, name + ".py"), encoding="utf-8") as file:
@@ -61,7 +59,7 @@ class _Finder(importlib.machinery.FileFinder):
     family = ""
 
     def find_spec(self, fullname, target=None):
-        """Finds no package in the folder of another pack, which may be named like a package."""
+        """Skips packages in the folder of another pack, which may be named like a package."""
         is_pack = os.path.isfile(os.path.join(self.path, fullname, "pack.toml"))
         return None if is_pack and fullname != self.family else super().find_spec(fullname, target)
 
@@ -77,7 +75,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def _import_below(root, folders):
-    """Puts folders below `root` on the path, the first one first."""
+    """Puts the first folder first."""
     places = [os.path.normpath(os.path.join(root, folder)) for folder in folders]
     if places[0] not in sys.path:
         _hook(root, [root, *places])
@@ -85,8 +83,8 @@ def _import_below(root, folders):
 
 
 def import_packages(site, names):
-    """Puts `site` last on the path. Only the named packages there get relative paths. Their sources are found
-    again through their loaders, whatever the current folder is.
+    """Puts `site` last on the path. Only the named packages there get relative paths, and loaders that find
+    their sources from any folder.
     """
     _hook(site, [os.path.join(site, name) for name in names])
     sys.path.append(site)

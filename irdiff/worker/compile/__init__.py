@@ -1,1 +1,0 @@
-"""Runs the stages of a toolchain's compiler."""

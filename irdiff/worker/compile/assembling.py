@@ -1,8 +1,7 @@
 """Runs `ptxas` so that its result depends on its input alone, and remembers the result.
 
-File names, working directory, argv[0] and environment are the same every time: their lengths move its heap,
-and some releases of ptxas for Blackwell then generate other code. The result is kept under the content of the
-program, its flags and the content of every input file.
+File names, working directory, argv[0] and environment are always the same: their lengths move its heap, and
+some releases of ptxas for Blackwell then generate other code.
 """
 
 from __future__ import annotations
@@ -18,13 +17,11 @@ from ..texts import sha256, sha256_of_file
 
 _LOG_CHARACTERS = 4000
 _ALONE_CPU_S = 3600
-"""A program ends with its group, which the host of its child kills. If that host is killed too, this limit
-ends it.
-"""
+"""Ends a program whose host was killed."""
 
 
 class Remembered:
-    """Results of assemblers, in files of a folder that many processes share.
+    """Results of assemblers, in files that many processes share.
 
     programs: {path without links: SHA-256} of those that are machine code; others are run each time.
     """
@@ -33,7 +30,7 @@ class Remembered:
         self._folder, self._programs = folder, programs
 
     def path(self, program, flags, source):
-        """Returns the path of the result of a run, or None if it is not remembered."""
+        """Returns None if the run is not remembered."""
         digest = self._programs.get(program)
         if self._folder is None or digest is None:
             return None
@@ -44,7 +41,7 @@ class Remembered:
 
 
 def read(path):
-    """Returns (binary, log) of a remembered run; None if there is none, or it is damaged."""
+    """Returns (binary, log); None if there is none, or it is damaged."""
     try:
         with open(path, "rb") as file:
             digest, log, binary = file.read().split(b"\n", 2)
@@ -69,7 +66,7 @@ def write(path, binary, log):
 
 @contextlib.contextmanager
 def watched(recorder, remembered):
-    """While open, each run of `ptxas` is noted in the recorder, or answered with an earlier result."""
+    """Notes each run of `ptxas` in the recorder, or answers it with an earlier result."""
 
     class Popen(subprocess.Popen):
         _run = None
@@ -98,7 +95,7 @@ def watched(recorder, remembered):
 
 
 class _Run:
-    """One call of an assembler; `words` and `kwargs` are what is started in its place."""
+    """`words` and `kwargs` are what is started in the assembler's place."""
 
     def __init__(self, words, kwargs, recorder, remembered):
         output = words.index("-o")

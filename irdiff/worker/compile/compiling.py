@@ -1,8 +1,4 @@
-"""Compiles one case, in a child process that does nothing else.
-
-The toolchain's own `triton.compile` does the work (`staged_compile`). What it would put into its cache goes
-to a folder, and each stage is timed.
-"""
+"""Compiles one case in a child process, with the toolchain's own `triton.compile` (`staged_compile`)."""
 
 from __future__ import annotations
 
@@ -22,20 +18,19 @@ from . import assembling, frontend, llvm_calls, outside, staged_compile
 
 
 class StageRecorder(staged_compile.Watcher):
-    """Times and artifacts of one compilation, written to `folder` as they come."""
+    """Writes times and artifacts of one compilation to `folder` as they come."""
 
     def __init__(self, folder):
         self.folder = folder
         self.stage = "ttir"
         self.stage_output = None
-        """The result of that stage."""
         self.stage_times_s: dict = {}
         self.stage_cpu_s: dict = {}
-        """Processor time of each stage, including programs that it ran. Other processes do not affect it."""
+        """Processor time, including that of programs that the stage ran."""
         self.artifacts: list = []
         self.metadata: dict = {}
         self.assembler_flags = None
-        """The command of the last assembler that ran for a stage, from its own path on."""
+        """The command of the last assembler, from its own path on."""
         self.assembler_log = ""
         """The assembler's output (`-v`: registers, spills)."""
         self.notes: list = []
@@ -81,20 +76,18 @@ def _cpu_s():
 
 
 class LeftBehind:
-    """What stages leave behind in their process."""
+    """The state of a process after stages ran."""
 
     def __init__(self):
         self.from_outside = []
-        """Modules from outside of Triton and the standard library that they imported. No digest
-        covers them.
-        """
+        """Imported modules from outside of Triton and the standard library. No digest covers them."""
         self.is_nothing = False
         """Whether the stages of another launch would find the process as these did."""
 
 
 @contextlib.contextmanager
 def stages_of(captured, folder):
-    """While open, notes what the stages of a launch open, import and set in LLVM."""
+    """Notes what the stages of a launch open, import and set in LLVM."""
     left, before = LeftBehind(), set(sys.modules)
     noted.begin_stages(folder)
     llvm_calls.begin()
@@ -112,9 +105,7 @@ def stages_of(captured, folder):
 
 
 def compile_launch(captured, recorder, remembered):
-    """Runs the toolchain's pipeline on one captured launch, and puts the results into the recorder. Continues
-    from the frontend's IR of the launch, if there is one.
-    """
+    """Continues from the frontend's IR of the launch, if there is one."""
     if captured.error is not None:
         recorder.stage = "ttir"
         raise captured.error
@@ -139,9 +130,7 @@ def compile_launch(captured, recorder, remembered):
 
 
 def _module_of(captured):
-    """Returns the IR of the launch. It is generated again, and checked, if the host did not keep it or a
-    stage has consumed it.
-    """
+    """Generates the IR again, and checks it, if the host did not keep it or a stage has consumed it."""
     module, captured.frontend_input.module = captured.frontend_input.module, None
     if module is not None:
         return module
@@ -152,7 +141,7 @@ def _module_of(captured):
 
 
 def _plain(metadata):
-    """Converts Triton's metadata to JSON; values that JSON lacks become text."""
+    """Values that JSON lacks become text."""
 
     def default(value):
         if isinstance(value, GPUTarget):

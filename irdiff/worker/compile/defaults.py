@@ -7,7 +7,7 @@ import dataclasses
 from .settings import NEUTRAL_KNOBS, groups
 
 _EXAMPLES = (("cuda", 90, 32), ("hip", "gfx942", 64))
-"""Targets that stand for their backends; a release's defaults may depend on the target."""
+"""Defaults of a release may depend on the target."""
 _KINDS = {"env_bool": "bool", "env_opt_bool": "bool", "env_int": "int"}
 
 
@@ -49,7 +49,7 @@ def options(backends):
 
 
 def options_of(compiler):
-    """Returns {option of a launch: [its kind, its default]} of a backend's compiler."""
+    """Returns {option of a launch: [its kind, its default]}."""
     parse = getattr(compiler, "parse_options", None)
     for value in list(getattr(parse, "__globals__", {}).values()):
         if isinstance(value, type) and dataclasses.is_dataclass(value) and hasattr(value, "num_warps"):

@@ -1,18 +1,15 @@
 """Runs the frontend at the launch, and computes the input digest of the launch.
 
-The toolchain's own `triton.compile` runs up to its first stage, where the IR is taken. So the IR reflects the
-state of globals, closures, defaults, classes and modules at that moment. The source is not looked at. The
-module is kept: the child that compiles continues from it.
+The toolchain's own `triton.compile` runs up to its first stage, so the IR reflects globals, closures,
+defaults, classes and modules at that moment.
 
 The *input digest* covers everything that the stages get: the IR, the options with the content of every file
 that they name, the first stage, the target, and what the program has set for the compiler (`settings`).
-`operations` adds the modules that it has loaded (`outside`). The stages of one toolchain are a function of
-these, so equal digests mean equal launches.
+`operations` adds the modules that it has loaded (`outside`). So equal digests mean equal launches.
 
-The IR is printed by libtriton without locations: values are numbered, so a comment, a moved line or a renamed
-local changes nothing. Locations reach the machine code only through assertions (file and line are arguments
-of the failing call). So they count if the IR has an assertion, or if the options ask for debugging or
-instrumentation, which add assertions in later stages.
+The IR is digested without locations, so a comment, a moved line or a renamed local changes nothing. Locations
+count if the IR has an assertion, or if options ask for debugging or instrumentation, which add assertions in
+later stages.
 """
 
 from __future__ import annotations
@@ -47,8 +44,6 @@ class _Reached(BaseException):
 
 
 class _Frontend(staged_compile.Watcher):
-    """Stops at the first stage."""
-
     def __init__(self):
         self.options, self.files = None, set()
 
@@ -67,8 +62,6 @@ class _Frontend(staged_compile.Watcher):
 
 
 class Input:
-    """The input of a compilation's stages."""
-
     def __init__(self, module, ir_digest, digest, sources, settings):
         self.module = module
         """A module of libtriton, with the context that owns it."""
@@ -83,7 +76,7 @@ class Input:
 
 
 def run(src, target, options):
-    """Returns the `Input` of one launch. Raises what the frontend raises."""
+    """Raises what the frontend raises."""
     with _one_at_a_time, noted.paused():
         return _run(src, target, options)
 
@@ -140,8 +133,8 @@ def _plain(value):
 
 
 def _of_setting(name, value):
-    """Returns the value of a variable or knob by content. Raises Undigestible if it replaces stages by files
-    or names a folder (also as a relative path), because the files that it reads are then not known.
+    """Raises Undigestible if a variable or knob replaces stages by files or names a folder (also as a
+    relative path), because the files that it reads are then not known.
     """
     if (name in _OVERRIDING and value) or (isinstance(value, str) and os.path.isdir(value)):
         raise Undigestible(name)

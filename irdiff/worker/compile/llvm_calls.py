@@ -1,7 +1,7 @@
-"""Settings of LLVM: the flags and options that stages pass to the functions of libtriton that run LLVM.
+"""Watches the flags and options that stages pass to the functions of libtriton that run LLVM.
 
-LLVM keeps its flags for the whole process. A flag set by one compilation is set for the next one from its
-first call on: releases before 3.4 lay out pointers of the second kernel differently from those of the first.
+LLVM keeps its flags for the whole process, so one compilation's flags affect the next: releases before 3.4
+then lay out pointers of the second kernel differently.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from triton._C import libtriton
 
 _MAX_SETTING = 200
 _RUN_NOTHING = frozenset({"init_targets", "to_module", "link_extern_libs", "add_version_info", "to_bitcode"})
-"""Functions that create or join modules; all others generate code, or query the generator."""
+"""Functions that create or join modules, and do not run the generator."""
 OUTSIDE = "compile_amdgpu"
 """3.9: code generation outside of libtriton."""
 _settings: dict = {}
@@ -23,7 +23,7 @@ _first: dict = {}
 
 
 def make_ready():
-    """Watches these functions in this process, and in those forked from it. Call it once."""
+    """Watches this process, and those forked from it. Call it once."""
     for name, function in list(vars(libtriton.llvm).items()):
         if callable(function) and not isinstance(function, type) and name not in _RUN_NOTHING:
             setattr(libtriton.llvm, name, _watched(name, function))
@@ -34,7 +34,6 @@ def make_ready():
 
 
 def begin():
-    """Forgets the calls of the previous launch."""
     _settings.clear()
     _flags.clear()
     _switches.clear()
@@ -46,8 +45,8 @@ def settings():
 
 
 def leave_nothing():
-    """Whether LLVM's settings are those of the launch's first call: every call set the same flags, and the
-    same flags and switches as calls of that function for other launches of this process.
+    """Checks that every call set the same flags, and the same flags and switches as calls of that function
+    for other launches of this process.
     """
     return len(_flags) <= 1 and all(_first.setdefault(*switch) == switch[1] for switch in _switches.items())
 

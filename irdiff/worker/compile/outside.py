@@ -1,8 +1,8 @@
-"""Modules from outside of Triton and the standard library, which the toolchain's digest does not cover.
+"""Finds loaded modules that the toolchain's digest does not cover: those from outside of Triton and the
+standard library.
 
-A stage may use whatever is loaded. So modules that a workload has loaded when it launches, other than its own
-repository's, are part of the launch's input digest, by content. A compilation whose stages load such a module
-is not kept.
+A stage may use them, so those that a workload has loaded at the launch are part of the input digest, by
+content. A compilation whose stages load one is not kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def begin(names):
 
 
 def loaded():
-    """Returns [(name, SHA-256 of its file)] of what was loaded since. Raises OSError."""
+    """Lists (name, SHA-256 of its file) of modules loaded since `begin`. Raises OSError."""
     digests = []
     for name in sorted(set(sys.modules) - _at_first):
         path = None if name.partition(".")[0] in _KNOWN_PACKAGES else path_of(sys.modules[name])
@@ -51,7 +51,7 @@ def _is_own(path):
 
 
 def path_of(module):
-    """Returns the file of a module that comes from outside; None for any other."""
+    """Returns None for a module that does not come from outside."""
     path = getattr(module, "__file__", None)
     if not isinstance(path, str):
         return None

@@ -1,12 +1,10 @@
 """Runs stages and passes alone, on texts.
 
-`replay` runs one stage on the text of the stage before. On a side's own text it gives the IR after every
-pass. On the *other* side's text it gives this side's result for it (stage swap). Artifacts of the other side
-are read as `triton.compile` reads an IR file. The environment is that of this child alone.
+`replay` runs one stage on the text of the stage before: its own, for the IR after every pass, or the *other*
+side's (stage swap).
 
-`run_alone` runs one pass, to check a test of that pass without triton-opt. The stage's own Python runs with
-the functions that add passes replaced by ones that note their arguments. So the pass has the options that the
-stage gives it.
+`run_alone` runs one pass with the options that the stage gives it, to check a test of that pass without
+triton-opt.
 """
 
 from __future__ import annotations
@@ -37,9 +35,8 @@ class _Lowered(BaseException):
 
 
 def replay(request: ReplayRequest, captured, recorder, remembered):
-    """Runs `stage` on the file `input`, and leaves the artifact and what `dump` names. MLIR's names of passes
-    go to stderr, where they are not lost if a pass ends the process. Returns the settings of LLVM, and what
-    the stage leaves behind.
+    """Leaves the artifact of `stage` and what `dump` names. MLIR's names of passes go to stderr, where they
+    are not lost if a pass ends the process. Returns the settings of LLVM, and what the stage leaves behind.
     """
     stage = request["stage"]
     backend, stages = _prepared(request, captured, recorder)
@@ -66,7 +63,7 @@ def replay(request: ReplayRequest, captured, recorder, remembered):
 
 
 def leave():
-    """Ends the child through C's `exit`, which flushes LLVM's streams."""
+    """Calls C's `exit`, which flushes LLVM's streams."""
     sys.stdout.flush()
     sys.stderr.flush()
     ctypes.CDLL(None).exit(0)
@@ -101,7 +98,7 @@ def run_alone(request: OnePassRequest, captured, recorder):
 
 
 def _prepared(request, captured, recorder):
-    """Returns (backend, its stages) of a launch; its metadata go to the recorder."""
+    """Returns (backend, its stages); metadata go to the recorder."""
     recorder.stage = request["stage"]
     backend = tc.make_backend(captured.target)
     options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
@@ -132,7 +129,7 @@ def _prepare_llvm(backend):
 
 
 def _recorded_settings(backend):
-    """Returns {function: [arguments]} of the calls into LLVM that take flags and options."""
+    """Collects {function: [arguments]} of the calls into LLVM that take flags and options."""
     calls = llvm_calls.settings()
     settings = {name: calls[name] for name in _TAKING_SETTINGS if name in calls}
     if llvm_calls.OUTSIDE in settings:
@@ -144,7 +141,7 @@ def _recorded_settings(backend):
 
 @contextlib.contextmanager
 def _last_pass_in(path):
-    """While open, the IR after the last MLIR pass is written to this file, if it is not None."""
+    """The IR after the last MLIR pass is written to this file."""
     run = ir.pass_manager.run
 
     def run_and_print(self, module, *name):
@@ -186,7 +183,7 @@ def _pass_modules(root, seen):
 
 
 def _noted_calls(stage, module, metadata, lowers):
-    """Returns [(function, arguments)] of every pass that the stage adds, in order."""
+    """Lists (function, arguments) of every pass that the stage adds, in order."""
     calls, kept = [], [(ir.pass_manager, "run", ir.pass_manager.run)]
 
     def noting(function):

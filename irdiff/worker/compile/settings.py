@@ -1,9 +1,7 @@
 """Settings that a program gives the compiler outside of launch options: variables, knobs, replaced functions.
 
-The stages read all of them at any time (`DISABLE_LLVM_OPT` in C++, `knobs.nvidia.disable_ptxas_opt`, hooks
-that add stages, a replaced stage, a registry). A launch keeps what its workload had changed by then, and its
-child compiles under exactly that, whatever later launches set. A function or object has no digest: a launch
-under another one than at the worker's start is compiled each time.
+The stages read them at any time, so a launch keeps what its workload had changed by then, and its child
+compiles under exactly that. A replaced function or object has no digest: such a launch is compiled each time.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import types
 import triton
 
 _LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
-"""Options that the user gives every launch of this side, as JSON. They are in each launch's own options."""
+"""Options for every launch of this side, as JSON. They are in each launch's own options."""
 _NEUTRAL_VARIABLES = frozenset(
     {"HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"}
     | {"TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_HOME", _LAUNCH_OPTIONS}
@@ -35,7 +33,7 @@ _OF_EACH_CLASS = frozenset(
 _UNSET = object()
 _at_first: list = []
 _modules: dict = {}
-"""{name: module} that stages run in, of those loaded at the start. What is loaded later is as installed."""
+"""{name: module} that stages run in, of those loaded at the start."""
 
 
 def _is_neutral(name):
@@ -44,7 +42,7 @@ def _is_neutral(name):
 
 
 class _Held:
-    """The content of a dict or list. Two are equal if they have the same objects in the same order."""
+    """Compares a dict or list by the identity and order of its objects."""
 
     def __init__(self, holder):
         self.holder = holder
@@ -64,8 +62,6 @@ class _Held:
 
 
 class Settings:
-    """The settings of this process at this moment."""
-
     def __init__(self):
         self._variables = dict(os.environ)
         self._knobs = {name: dict(vars(group)) for name, group in groups().items()}
@@ -81,9 +77,7 @@ class Settings:
         return [(name, now.get(name)) for name in names]
 
     def _is_as(self, other):
-        """Whether nothing differs. This holds for nearly every launch, and is faster than finding the
-        differences.
-        """
+        """Whether nothing differs: true for nearly every launch, and faster than finding the differences."""
         pairs = [(self._code, other._code), (self._read_variables, other._read_variables)]
         names = self._knobs.keys() | other._knobs.keys()
         pairs += [(self._knobs.get(name, {}), other._knobs.get(name, {})) for name in names]

@@ -1,8 +1,7 @@
-"""Runs the stages of `triton.compile` one by one, and watches each.
+"""Runs the stages of the toolchain's own `triton.compile` one by one, and watches each.
 
-The toolchain's own `triton.compile` does all the work. Replacements decide only where results go and when to
-stop, never what is generated: its cache (by one that never hits), the key of that cache (which hashes the
-whole of libtriton), and each stage (by itself, with notes before and after it).
+Replacements decide only where results go and when to stop: its cache (by one that never hits), the key of
+that cache (which hashes the whole of libtriton), and each stage (by itself, with notes before and after it).
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ _watcher = Watcher()
 
 
 def compile_launch(src, target, options, watcher):
-    """Runs `triton.compile` without its cache, while it is watched."""
     global _watcher
     source = src.path if isinstance(src, FileSource) else src
     _watcher = watcher
@@ -59,9 +57,7 @@ def compile_launch(src, target, options, watcher):
 
 
 class FileSource:
-    """A file of IR as a source of `triton.compile`. Its module is not kept, because reading it may have
-    started threads.
-    """
+    """Does not keep its module, because reading it may have started threads."""
 
     constants: types.MappingProxyType = types.MappingProxyType({})
     attrs = constants
@@ -95,7 +91,7 @@ def make_ready():
 
 
 def of_backend(backend, options, src):
-    """Returns {name: stage} as the backend adds them."""
+    """Returns {name: stage} in the backend's order."""
     stages: dict = {}
     own = type(backend).add_stages
     own = getattr(own, "__wrapped__", own)
@@ -127,7 +123,7 @@ def scratch_allocator():
 
 
 def scratch_memory(captured, metadata):
-    """Returns the scratch memory of a launch; None if the kernel needs none."""
+    """Returns None if the kernel needs no scratch memory."""
     size = metadata.get("global_scratch_size") or 0
     if size == 0 or captured.grid is None:
         return None
@@ -185,7 +181,7 @@ class _Cache:
 def _watch_functions():
     """Notes each function that is compiled, and counts lines of functions that assert from their own first
     line. An assertion puts its line number into the machine code: without this, a line added above a kernel
-    would change its code. Line information of other functions stays as it is.
+    would change its code.
     """
     original = _CodeGenerator.__init__
 

@@ -1,1 +1,0 @@
-"""Writes what a program or a test launches as workloads."""

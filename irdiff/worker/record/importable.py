@@ -1,8 +1,8 @@
-"""Decides which functions and classes of a recorded program a workload can import again, and under what name.
+"""Decides which functions and classes of a recorded program a workload can import from the repository, so
+that it launches those of the compared revision.
 
-A workload of a repository imports the repository's kernels, so that it launches those of the compared
-revision. What cannot be imported has to be copied: functions inside others, modules that are generated or lie
-outside of the repository, files that git ignores, and a program that would run again when it is imported.
+Others have to be copied: functions inside others, modules that are generated or lie outside of the
+repository, files that git ignores, and a program that would run again when it is imported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VALUES = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
 class Importable:
-    """Answers for one repository. Without a root nothing can be imported, and no reason is reported."""
+    """Without a root nothing can be imported, and no reason is reported."""
 
     def __init__(self, root=None):
         self.root = os.path.realpath(root) if root else ""
@@ -33,7 +33,7 @@ class Importable:
         return None if self.why_not(value) else self._place(value)
 
     def why_not(self, value):
-        """Returns the reason to copy it, as the end of a sentence; None if it can be imported."""
+        """Returns the end of a sentence; None if the value can be imported."""
         if not self.root:
             return "the program is in no repository"
         plain = getattr(value, "fn", value)
@@ -66,7 +66,7 @@ class Importable:
         return f"git ignores {inner}" if self._is_ignored(inner) else None
 
     def module_name(self, module):
-        """Returns the name of a module of the repository that can be imported; None for any other."""
+        """Returns None for a module that cannot be imported."""
         path = getattr(module, "__file__", None)
         inner = self._inside(path) if self.root and path else None
         if inner is None or self._why_not_file(path, inner):
@@ -118,7 +118,7 @@ def _defines(node):
 
 
 def _named(name, inner):
-    """Returns the module name for a file of the repository; None if the name does not lead to the file."""
+    """Returns None if the name does not lead to the file."""
     place = os.path.splitext(inner)[0]
     stem = os.path.basename(place)
     if name == "__main__":

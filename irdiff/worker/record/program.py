@@ -1,4 +1,4 @@
-"""Runs a user's program, records its launches, and writes them as a corpus: `irdiff capture` starts it."""
+"""Runs a user's program, records its launches, and writes them as a corpus, for `irdiff capture`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(gpu.backend, gpu.arch)
 
 
 def main(words):
-    """Returns the exit code: the program's own if it failed."""
+    """Returns the program's own exit code if it failed."""
     arguments = _parser().parse_args(words)
     sys.path[:0] = arguments.imports
     sys.path += [arguments.packages] if arguments.packages else []
@@ -124,9 +124,7 @@ def _write(arguments, recorder, target):
 
 
 def _find_gpu():
-    """Returns Triton's GPU as text; None without a GPU.
-
-    Another process finds it, because this starts torch and the GPU. The program must do that itself, after it
+    """Asks another process, because this starts torch and the GPU. The program must do that itself, after it
     has set visible devices and allocators and forked children.
     """
     words = [sys.executable, "-c", _FIND_GPU]
@@ -180,7 +178,7 @@ def _cure(arguments, lacks):
 
 
 def _report(arguments, count, written_launches, skipped, failed):
-    """Returns the exit code of a recording whose files are written."""
+    """Returns the exit code."""
     if count:
         kernels = len({launch_id.split(":")[0] for launch_id, _ in written_launches})
         launched = f"{_counted(count, 'launch', 'launches')}, {len(written_launches)} different"

@@ -1,8 +1,7 @@
-"""Handles assertions of tests whose kernels compute nothing.
+"""Ignores failing assertions of tests whose kernels compute nothing.
 
-An assertion decides only whether a test passes. So a failing `assert` does not stop the test here, and a
-value that only an assertion reads, or a function called `assert…`, does not make a test less followed.
-Assertions of numpy and torch check nothing.
+An assertion decides only whether a test passes, so a value that only an assertion, or a function called
+`assert…`, reads does not make a test less followed. Assertions of numpy and torch check nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ..loaded import WORKER, is_standard
 
 
 def turn_off():
-    """Works from now on, in this process. Modules that were imported before keep their assertions."""
+    """Modules that were imported before keep their assertions."""
     _go_on_after_assertions(importlib.import_module("_pytest.assertion.rewrite"))
     with contextlib.suppress(ModuleNotFoundError):  # a repository need not have it
         _turn_off_those_of_numpy()
@@ -51,16 +50,13 @@ def _go_on_after_assertions(rewrite):
 
 
 def _below(root, code):
-    """Returns the code with its file named relative to the root: the name reaches the machine code of an
-    assertion.
-    """
+    """Names the code's file relative to the root: the name reaches the machine code of an assertion."""
     inner = [_below(root, value) if hasattr(value, "co_filename") else value for value in code.co_consts]
     name = code.co_filename[len(root) :] if code.co_filename.startswith(root) else code.co_filename
     return code.replace(co_filename=name, co_consts=tuple(inner))
 
 
 def in_one():
-    """Whether an assertion is being evaluated."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -112,7 +108,7 @@ class _Lines:
 
 
 def _only_asserted(function):
-    """Yields assignments `name = kernel.asm[stage]` of a function whose name only assertions read."""
+    """Yields assignments `name = kernel.asm[stage]` whose name only assertions read."""
     nodes = list(ast.walk(function))
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     in_asserts = _names_read(

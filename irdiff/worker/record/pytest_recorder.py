@@ -1,4 +1,4 @@
-"""Records what each test of a pytest session launches: a plugin of pytest, and the sink of its launches.
+"""Records what each test of a pytest session launches, as a plugin of pytest.
 
 Each test is a line of JSON, written as it ends. A launch with new inputs for the compiler is written once
 (`recorded_ir`). The `doubts` of a test say why it is not wholly followed.
@@ -42,13 +42,12 @@ _NEEDS_CODE = 71
 CANNOT_WRITE = 74
 """The exit code of a process that could not write its results. Its tests did not fail."""
 _STAGES = frozenset({"ttir", "ttgir", "llir", "ptx", "amdgcn"})
-"""Stages whose texts are compared, case by case."""
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
-"""An object's address in an error, which differs in each process."""
+"""An object's address differs in each process."""
 
 
 class TestRecorder:
-    """Takes the launches of one session, and writes them below a folder.
+    """Writes the launches of one session below a folder.
 
     Each test runs in a process of its own, forked once the tests are collected. So no fixture, cache or
     global has seen another test.
@@ -64,7 +63,7 @@ class TestRecorder:
         """Whether a test gets the texts of compiled code that its assertions alone look at."""
         self._test = _Test("")
         self._late: collections.Counter = collections.Counter()
-        """By function, its tests that took too long."""
+        """{function: its tests that took too long}"""
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_generate_tests(self, metafunc):
@@ -89,7 +88,6 @@ class TestRecorder:
         return True
 
     def pytest_collection_finish(self):
-        """Does work that all tests share."""
         settings.Settings().changed  # noqa: B018
         pytest_assertions.learn(os.getcwd())
         _seed()
@@ -98,7 +96,7 @@ class TestRecorder:
         gc.freeze()
 
     def _ran(self, item, compiles=False):
-        """Runs a test. Returns the exit code of its process; 0 if that died, which is then written."""
+        """Returns the exit code of the test's process; 0 if that died, which is then written."""
         pid = os.fork()
         if pid == 0:
             self._compiles = compiles
@@ -134,7 +132,7 @@ class TestRecorder:
             os._exit(code)
 
     def _record(self, item):
-        """Writes the line of a test. Returns False if it failed and had not got a text that it read."""
+        """Returns False if the test failed and had not got a text that it read."""
         self._test = test = _Test(name_of(item))
         noted.has_launched, noted.listener, noted.compiled_text = False, self._doubt, self.compiled_text
         storages.begin_entry(())
@@ -156,7 +154,6 @@ class TestRecorder:
             pytest.fail(reason, pytrace=False)
 
     def append(self, captured):
-        """Takes an intercepted launch."""
         frontend_input = captured.frontend_input
         if not hasattr(frontend_input, "recording"):  # a kernel that is there is launched again
             try:
@@ -169,7 +166,7 @@ class TestRecorder:
             self._test.launched.append((frontend_input.recording, captured))
 
     def _recorded(self, captured):
-        """Returns the name of the recording of a launch. Raises recorded_ir.Unrecordable."""
+        """Returns the name of the recording. Raises recorded_ir.Unrecordable."""
         if captured.target != stub_driver.gpu_of(self.target):
             raise recorded_ir.Unrecordable(f"compiles for another GPU: {captured.target.arch}")
         name = recorded_ir.digest_of(captured)[:32]
@@ -181,11 +178,8 @@ class TestRecorder:
         return name
 
     def compiled_text(self, reached, stage):
-        """Returns the compiler's text of a launch, for a test that reads it; None if the launch is not
-        recorded.
-
-        A text that only assertions read is empty: they decide nothing, and all compiled texts are compared
-        anyway.
+        """Returns None if the launch is not recorded. A text that only assertions read is empty: they decide
+        nothing, and all compiled texts are compared anyway.
         """
         name = getattr(reached.frontend_input, "recording", "")
         if name and not self._compiles and stage in _STAGES and pytest_assertions.is_only_asserted():
@@ -209,8 +203,6 @@ class TestRecorder:
 
 
 class _Test:
-    """The results of one test."""
-
     def __init__(self, name):
         self.name, self.began = name, time.monotonic()
         self.launched: list = []
@@ -218,7 +210,6 @@ class _Test:
         self.reads: list = []
         """[launch, stage, digest of the text] that the test looks at; no digest where it was given none."""
         self.read: list = []
-        """Files of the repository that were opened until it ended."""
         self.left_out: dict = {}
         self.doubts: dict = {}
         self.outcome, self.reason = "passed", ""
@@ -270,10 +261,8 @@ def _function_of(item):
 
 
 def identity_of(item):
-    """Returns a name of a test that is the same on both sides, with values in place of `[dtype0]`.
-
-    pytest numbers parameters without a name, so the number changes when a parameter is added before it. A
-    value whose text has an address keeps its number.
+    """Returns a name of a test that is the same on both sides: pytest numbers parameters without a name, so
+    values replace `[dtype0]`. A value whose text has an address keeps its number.
     """
     name, call = name_of(item), getattr(item, "callspec", None)
     if call is None or not name.endswith(f"[{call.id}]"):
@@ -305,7 +294,7 @@ def _wait_for(pid):
 
 
 def _ticks_of(pid):
-    """Returns the processor time so far of a process and of all programs below it."""
+    """Includes the processor time of all programs below the process."""
     ticks = 0
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

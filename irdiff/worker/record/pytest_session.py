@@ -1,8 +1,7 @@
-"""Runs the tests of a repository without a GPU, and records what each launches: `--tests` starts it.
+"""Runs the tests of a repository without a GPU, and records what each launches, for `--tests`.
 
-Each file of tests is imported in a process of its own, forked from this one, which has imported Triton and
-torch: once to collect its tests, and again to run them, each in a process forked from there
-(`pytest_recorder`).
+Each file of tests is imported in a process forked from this one, which has imported Triton and torch: once to
+collect its tests, and again to run them (`pytest_recorder`).
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ def main(words):
 
 
 def _load_pytest():
-    """Loads pytest once for all processes forked from here. Each would otherwise read its 60 modules, and
-    scan torch's objects whenever it collects garbage.
+    """Each forked process would otherwise read pytest's 60 modules, and scan torch's objects whenever it
+    collects garbage.
     """
     config = importlib.import_module("_pytest.config")
     for name in getattr(config, "default_plugins", ()):
@@ -142,8 +141,6 @@ class _Lister(_Failures):
 
 
 class _Collector(_Failures):
-    """Writes the tests."""
-
     def pytest_collection_finish(self, session):
         from .pytest_recorder import identity_of, name_of, write_lines
 
@@ -180,7 +177,7 @@ def _run(files, out, arguments):
 
 
 def _in_parallel(works, jobs):
-    """Runs each in a process of its own. Returns the greatest exit code."""
+    """Returns the greatest exit code."""
     running, worst = 0, 0
     for work in works:
         if running >= jobs:
@@ -217,7 +214,6 @@ def _run_file(path, names, out, lines, arguments):
 
 
 def _in_child(work):
-    """Does the work, and ends this process."""
     code = 70
     try:
         die_with_parent()

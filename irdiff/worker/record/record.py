@@ -1,12 +1,13 @@
-"""Records every Triton launch of a program as it runs, with or without a GPU.
+"""Records every Triton launch of a program as it runs, with or without a GPU. Launches that are the same to
+the compiler count once.
 
 Without a GPU the driver is a stub and nothing is compiled; autotuned kernels give one launch per pinned
-config. With a GPU, each launch is recorded and then continues. Of an autotuned kernel the chosen config is
-recorded, not those that were tried. Launches that are the same to the compiler count once.
+config. With a GPU, each launch is recorded and then continues; of an autotuned kernel the chosen config is
+recorded.
 
 On a GPU, recording changes nothing that the program computes: the kernel's own caches and hooks are not
 touched, its grid is evaluated once, nothing is read from tensors while a CUDA graph is captured, and failures
-to record are kept with their reason while the program continues.
+to record do not end the program.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LOOKED_AT_MOST = 1 << 22
 
 
 class Tensor:
-    """A tensor argument without its storage: what a fake of it needs."""
+    """A tensor argument without its storage."""
 
     def __init__(self, tensor):
         self.dtype = corpus_api.dtype_name(tensor.dtype)
@@ -50,13 +51,11 @@ class Tensor:
 
     @property
     def place(self):
-        """Identifies a tensor: arguments with an equal place are one tensor."""
+        """Arguments with an equal place are one tensor."""
         return (self.storage, self.dtype, self.shape, self.strides, self.offset)
 
 
 class Descriptor:
-    """A host-side tensor descriptor."""
-
     def __init__(self, descriptor):
         self.type = type(descriptor)
         self.base = Tensor(descriptor.base)
@@ -65,8 +64,6 @@ class Descriptor:
 
 
 class Recorded:
-    """One launch: the JIT function, its arguments by parameter, its options and grid."""
-
     def __init__(self, captured, digest, arguments):
         self.function, self.grid, self.options = captured.function, captured.grid, captured.call_options
         self.digest, self.arguments = digest, arguments
@@ -77,7 +74,7 @@ class Recorded:
 
 
 class Recorder:
-    """Open it around a program; `launches` then holds the program's launches, in order."""
+    """Holds the program's launches in `launches`, in order."""
 
     def __init__(self, target=None):
         """`target` as in its TOML if there is no GPU; None lets launches continue on the real one."""
@@ -116,7 +113,6 @@ class Recorder:
     # without a GPU
 
     def append(self, captured):
-        """Takes an intercepted launch."""
         self.count += 1
         key = _key_of(captured.function, captured.grid, (*captured.bound.values(), captured.call_options))
         if key not in self._seen:
@@ -175,7 +171,7 @@ class Recorder:
         return None
 
     def add(self, function, words, grid, pending):
-        """Records a launch that did not pass the frontend: its arguments and options by name."""
+        """Takes a launch that did not pass the frontend: its arguments and options by name."""
         self._record(function, (), words, grid, {id(value): described for value, described in pending})
 
     def _record(self, function, args, kwargs, grid, described=()):
@@ -189,9 +185,9 @@ class Recorder:
             self._keep(intercept.Captured(function, bound, call_options, numbers, reached), described)
 
     def _probe(self, function, args, kwargs, grid):
-        """Returns the frontend's result for a launch, past any cache of compiled kernels.
+        """Returns the frontend's result past any cache of compiled kernels.
 
-        It runs on a copy of the function: another thread may launch the same one, and its hooks must not run.
+        Works on a copy of the function: another thread may launch the same one, and its hooks must not run.
         """
         probe = copy.copy(function)
         name = "device_caches" if hasattr(function, "device_caches") else "cache"
@@ -286,7 +282,7 @@ def _content(tensor, dtype):
 
 
 def _is_being_captured(tensor):
-    """Whether its operations go into a CUDA graph, which reading a value would break."""
+    """Reading a value would break a CUDA graph."""
     is_on_gpu = getattr(getattr(tensor, "device", None), "type", None) == "cuda"
     return is_on_gpu and sys.modules["torch"].cuda.is_current_stream_capturing()
 

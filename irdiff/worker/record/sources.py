@@ -1,9 +1,8 @@
 """Writes the source of a kernel with everything that it needs, as one readable Python file.
 
-Follows the names that a JIT function reads: other JIT functions, constexpr functions, plain helpers, classes
-and global values, wherever they were defined. Modules of Triton, of the standard library and of the recorded
-program's repository are imported. Every other module (Inductor's helpers, another package) becomes a module
-object that holds the members in use.
+Follows the names that a JIT function reads, wherever they were defined. Modules of Triton, of the standard
+library and of the recorded program's repository are imported. Every other module (Inductor's helpers, another
+package) becomes a module object that holds the members in use.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ class SourceFile:
         return "\n".join(lines) + "\n" + (f"\n{body}\n" if parts else "")
 
     def bind(self, name, value):
-        """Makes `name` mean `value` in this file."""
         if name in self._bound:
             if not _same(self._bound[name], value):
                 raise Unwritable(f"the name {name!r} means two different things in the kernel's modules")
@@ -150,7 +148,7 @@ class SourceFile:
         return f"@{name}({', '.join(words)})\n" if words else f"@{name}\n"
 
     def expression(self, value):
-        """Writes a value as source. Raises Unwritable."""
+        """Raises Unwritable."""
         if value is None or isinstance(value, (bool, str, bytes)) or type(value) is int:
             return repr(value)
         if type(value) is float:
@@ -234,7 +232,7 @@ def _same(first, second):
 
 
 def _is_importable(module, path):
-    """Whether any toolchain has this module: triton's own, or the standard library's."""
+    """Accepts modules that any toolchain has: triton's own, and the standard library's."""
     head = module.split(".", 1)[0]
     if head == "triton":
         return True

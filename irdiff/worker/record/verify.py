@@ -2,15 +2,14 @@
 
     python irdiff/worker/__main__.py verify --corpus corpus --targets targets --target sm_90 [--workload GLOB]
 
-Uses this interpreter's own torch and triton. Prints one JSON object a line: `id`, `ok`, `why`, `rtol`,
-`atol`, `max_abs_error`, `relative_norm`, `tolerance_used` (the largest error of an element over what its
-tolerance allows: right up to 1), `median_us`, `tflops`, `gb_per_s`, `peak_percent` and what it is a
-percentage of.
+Prints one JSON object a line: `id`, `ok`, `why`, `rtol`, `atol`, `max_abs_error`, `relative_norm`,
+`tolerance_used` (the largest error of an element over what its tolerance allows: right up to 1), `median_us`,
+`tflops`, `gb_per_s`, `peak_percent` and what it is a percentage of.
 
-A workload of torch tensors (a pack's) is called with the GPU as torch's default device and has its own
-references (`corpus_api.checked`). Its tolerance is that of the norm of a result's error, and its work is
-counted: operations of the reference by torch, bytes of inputs and results once each. Without a reference,
-`ok` is true if it runs, and `why` says so. An autotuned kernel uses its first config.
+A pack's workload has its own references (`corpus_api.checked`): its tolerance is that of the norm of a
+result's error, and its work is counted (operations of the reference by torch, bytes of inputs and results
+once each). Without a reference, `ok` is true if it runs, and `why` says so. An autotuned kernel uses its
+first config.
 """
 
 from __future__ import annotations
@@ -283,8 +282,8 @@ def _exact_products(torch):
 
 
 def _median_us(torch, call):
-    """Returns the median of 20 calls by CUDA events, each after a write that empties the L2. A call may
-    launch several kernels and clear its outputs: that time is included.
+    """Returns the median of 20 calls by CUDA events, each after a write that empties the L2. Includes the
+    time of clearing outputs.
     """
     flush = torch.empty(_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
     for _ in range(_WARM_UP):

@@ -1,9 +1,7 @@
 """Writes recorded launches as a corpus folder: one readable workload file for each kernel, and a README.md.
 
-A file imports the kernel if the recorded program's repository has it (`importable.py`), so that it launches
-the kernel of the compared revision, with its own autotuner and heuristics. Otherwise the file holds the
-kernel's source with what it needs (`sources.py`). It ends with `LAUNCHES`, in the form that `corpus_api`
-describes.
+A file imports the kernel from the recorded program's repository, if it can (`importable.py`); otherwise it
+holds the kernel's source (`sources.py`). It ends with `LAUNCHES` (`corpus_api`).
 """
 
 from __future__ import annotations
@@ -39,7 +37,6 @@ class Workload:
         self.shared: dict = {}
         """{text of a tensor: its name}, for tensors whose storage several arguments share."""
         self.recorded_calls: dict = {}
-        """{arguments of a call without its grid: `_RecordedCall`}"""
         self.module = importable.module_of(function)
         self.why_copied = importable.why_not(function)
         name = function.fn.__name__
@@ -149,9 +146,7 @@ class Workload:
         return [kernel, *call.words]
 
     def _grid(self, call):
-        """Returns the program's grid. If it depends on an autotuner's config, returns it by the config's
-        values.
-        """
+        """Returns the program's grid, by a config's values if it depends on them."""
         if len({grid for _, grid in call.grids}) == 1:
             return repr(call.grids[0][1])
         self.imports.add("grid_by")
@@ -167,7 +162,7 @@ class Workload:
 
 
 class _RecordedCall:
-    """One entry of LAUNCHES: a call, and its grid under each config."""
+    """A call of LAUNCHES, and its grid under each config."""
 
     def __init__(self, recorded, words, clashing):
         self.recorded, self.words, self.clashing = recorded, words, clashing
@@ -175,10 +170,9 @@ class _RecordedCall:
 
 
 def write(folder, family, program, launches, failures=(), importable=None, target=None):
-    """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)], [(kernel, why it
-    was copied)]).
+    """Returns ([(launch id, Recorded)], [(kernel, why it is not there)], [(kernel, why it was copied)]).
 
-    failures: (kernel, why) of what could not be recorded. target: the target of the recording.
+    failures: (kernel, why) of what could not be recorded.
     """
     workloads: list = []
     skipped = list(failures)
@@ -222,9 +216,7 @@ A change of the kernel in the repository does not reach this file.
 
 
 def _about(workload, program):
-    """Returns what a reader must know first: whether the file launches the repository's kernel or a copy of
-    it.
-    """
+    """Says whether the file launches the repository's kernel or a copy of it."""
     kernel = workload.function.fn.__name__
     recorded = f"recorded by `irdiff capture` from {program} with Triton {triton.__version__}."
     if workload.module:
@@ -295,7 +287,6 @@ def _end(tensor):
 
 
 def _lists(fields):
-    """Converts shapes and strides to plain lists of integers."""
     numbers = ("shape", "strides", "block_shape")
     return {name: [int(n) for n in value] if name in numbers else value for name, value in fields.items()}
 

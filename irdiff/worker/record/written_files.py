@@ -1,8 +1,7 @@
 """Tells which files of a folder `irdiff capture` may replace: those that it wrote, and nobody has changed
 since.
 
-Each ends with a comment that holds the SHA-256 of the text above it. Any other file is somebody's work: a
-corpus written by hand, or an improved recording.
+Each ends with a comment that holds the SHA-256 of the text above it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Adds published packages to a toolchain's own, for workloads of a pack.
+"""Adds a pack's published packages to a toolchain's own.
 
-These call a library's own functions, on torch tensors that lie on the CPU, as if there were a GPU. A library
-keeps what it asks of the GPU when it is imported, so a worker with packages serves one target. If torch is
-the interpreter's own, each host answers for its target.
+A library keeps what it asks of the GPU when it is imported, so a worker with packages serves one target. If
+torch is the interpreter's own, each host answers for its target.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ _added: dict = {}
 
 
 def add(site, imports, kernels, torch_compile, target):
-    """Adds packages, in the parent of all cases, after the toolchain's own on the path.
+    """Adds packages in the parent of all cases, after the toolchain's own on the path.
 
-    site: their folder. imports: modules to import once for every case. kernels: packages whose files have
-    paths relative to `site`, because names of files reach code. torch_compile: whether torch.compile writes
-    kernels for the target, or code for the CPU.
+    imports: modules to import once for every case. kernels: packages whose files have paths relative to
+    `site`, because names of files reach code. torch_compile: whether torch.compile writes kernels for the
+    target, or code for the CPU.
     """
     _added.update(site=site, kernels=kernels)
     workloads.import_packages(site, kernels)
@@ -36,7 +35,7 @@ def add(site, imports, kernels, torch_compile, target):
 
 
 def answer_as(target, torch_compile=True):
-    """Makes Triton, and torch if this process has it, report a GPU of this target from now on."""
+    """Includes torch if this process has it."""
     stub_driver.answer_as(target)
     if "torch" not in sys.modules or _added.get("target") == target:
         return

@@ -1,7 +1,5 @@
-"""The operations of a worker, each run in a forked child: `catalog`, `compile`, `replay` and `one_pass`.
-
-`protocol` says what a request holds. The child's host loads the workload and captures its launches once
-(`prepare`).
+"""The operations of a worker (`catalog`, `compile`, `replay`, `one_pass`), each run in a forked child whose
+host has loaded the workload (`prepare`).
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class WorkloadError(Exception):
 _ENDED_EARLY = "ended-early"
 """Suffix, below the label of a program, for the launches that a program that ended early did not reach."""
 _prepared = None
-"""The result of `_entries` for the workload and target of this process, once they are loaded."""
+"""The result of `_entries` for the workload and target of this process."""
 _read: list = []
 """Files that were opened to load and capture them."""
 _PROFILE = "profile"
@@ -48,8 +46,8 @@ def key_of(request):
 
 
 def prepare(request):
-    """Loads the workload and captures its launches, for all requests that this process will fork. Returns
-    whether the request is already served: describing the launches needs no child.
+    """Loads the workload for all requests that this process will fork. Returns whether the request is already
+    served: describing the launches needs no child.
     """
     global _prepared, _read
     mark()
@@ -107,7 +105,6 @@ def _has_backend(target):
 
 
 def _catalog(request: protocol.CatalogRequest, recorder):
-    """Describes every launch of one workload for one target."""
     described, failures, left_out = [], [], {}
     for label, entry, launches in _loaded(request):
         try:
@@ -161,9 +158,7 @@ def _entries(request):
 
 
 def _launched(entry, request, again=False):
-    """The frontend is not run for launches that do not support the target, because few of them are
-    requested.
-    """
+    """Skips the frontend for launches that do not support the target, because few of them are requested."""
     target = request["target"]
     with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
     try:
@@ -191,9 +186,7 @@ def _release(error):
 
 
 def _add_what_is_loaded(entries):
-    """Adds modules that the workload has loaded from outside to each input digest: its children have them
-    too.
-    """
+    """Adds modules that the workload has loaded from outside to each input digest."""
     try:
         modules = outside.loaded()
     except OSError:
@@ -223,7 +216,7 @@ def _workload(request):
 
 
 def _captured(request):
-    """Returns the requested launch, and restores the settings that it was captured under."""
+    """Restores the settings that the launch was captured under."""
     captured = _named(request)
     if captured.frontend_input is not None:
         captured.frontend_input.settings.restore()
@@ -231,7 +224,9 @@ def _captured(request):
 
 
 def _named(request):
-    """Finds it by its id, or by its digest if launches of one label come in another order each time."""
+    """Finds the launch by its id, or by its digest if launches of one label come in another order
+    each time.
+    """
     wanted, digest = request["launch"].split(":", 1)[1], request.get("digest")
     for label, _, launches in _loaded(request):
         if isinstance(launches, Exception):
@@ -289,8 +284,8 @@ def _one_line(error):
 
 
 def _may_be_cured(error):
-    """Whether the error may be due to the machine at that moment and not to the code: something was missing,
-    the system refused (a full disk), memory ran out, or a program was killed from outside.
+    """Whether the machine may be the cause and not the code: something was missing, the system refused (a
+    full disk), memory ran out, or a program was killed from outside.
     """
     return any(
         isinstance(cause, (ImportError, OSError, MemoryError))
@@ -300,7 +295,7 @@ def _may_be_cured(error):
 
 
 def _causes(error):
-    """Yields the error and its causes: the frontend wraps others."""
+    """The frontend wraps other errors."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -316,8 +311,8 @@ def mark():
     """Keeps the counters as they are. Call it right after importing triton.
 
     A build that counts exports three functions from its library (irdiff links them in). Each request starts
-    from the counters kept here, and writes its own when it ends. So what runs as the library is loaded counts
-    for every request, and what the capture of other launches ran counts for none.
+    from the counters kept here, so what runs as the library is loaded counts for every request, and the
+    capture of other launches for none.
     """
     library = _library()
     if library is not None:
@@ -343,7 +338,7 @@ def counted(request):
 
 
 def _library():
-    """Returns the library of the compiler, if it counts."""
+    """Returns None if the compiler does not count."""
     try:
         path = importlib.import_module("triton._C.libtriton").__file__
         library = ctypes.CDLL(path)

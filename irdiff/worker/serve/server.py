@@ -6,13 +6,11 @@
         child        serves one request and ends; or several that may share a process, one after another
 
 A child that crashes, hangs or uses too much memory ends alone, and so does a host whose workload does.
-Results travel as files in the folder that the request names; the pipes only say how each request ended.
 Nothing outlives its parent: all die with it (PR_SET_PDEATHSIG).
 
-A request that is `shared` may be served by a child that has served others. Its answer counts only if the
-child says that it is as it was before (`operations.serve`). In any other case, so after every failure, crash
-or time-out, a child of its own serves the request again: each failure is one of a process that did nothing
-else.
+The answer of a child that has served other (`shared`) requests counts only if the child says that it is as
+it was before (`operations.serve`). After every failure, crash or time-out, a child of its own serves the
+request again.
 """
 
 from __future__ import annotations
@@ -39,11 +37,10 @@ _MAX_HOSTS = 240
 _LOOK_S = 1
 """The time between two checks of the machine's memory: an ended host has freed its own by then."""
 _IDLE_S = 60
-"""A worker without a request for so long is idle."""
 _MOST_SERVED = 16
-"""The most requests of one child: what its memory allocator keeps ends with it."""
+"""What the memory allocator of a child keeps ends with it."""
 _CHILD_IDLE_S = 5
-"""A child without a request for so long ends: it holds up to some hundred MiB."""
+"""An idle child holds up to some hundred MiB."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -52,12 +49,10 @@ def die_with_parent():
 
 
 class Child:
-    """A process that serves one request at a time."""
-
     def __init__(self, pid, to_child, from_child):
         self.pid, self.to_child, self.from_child = pid, to_child, from_child
         self.request: dict | None = None
-        """The request that it serves; None while it waits for another."""
+        """None while the child waits for a request."""
         self.deadline = self.idle_since = 0.0
         self.served = 0
 
@@ -70,8 +65,6 @@ class Child:
 
 
 class Children:
-    """Children by process id."""
-
     def __init__(self, serve, reply):
         self.serve, self.reply = serve, reply
         self.by_pid: dict = {}
@@ -103,9 +96,7 @@ class Children:
                 _print_into(request)
 
     def _is_as_before(self, request):
-        """Serves the request. The processor limit is that of this child, because its host serves other
-        requests.
-        """
+        """The processor limit is that of this child, because its host serves other requests."""
         _, most = resource.getrlimit(resource.RLIMIT_CPU)
         limit = most
         if "cpu_s" in request:
@@ -115,7 +106,7 @@ class Children:
         return self.serve(request)
 
     def receive(self, child):
-        """Reads a line from a child: it has served its request, and is as it was before."""
+        """A child writes a line when it has served its request, and is as it was before."""
         try:
             chunk = os.read(child.from_child, 1 << 10)
         except BlockingIOError:
@@ -129,7 +120,6 @@ class Children:
         return bool(chunk)
 
     def _end(self, child):
-        """Ends an idle child."""
         del self.by_pid[child.pid]
         child.close()
         _kill_group(child.pid)
@@ -158,7 +148,7 @@ class Children:
         self._start({**request, "shared": False, "timed_out": False})
 
     def timed(self):
-        """Returns [(deadline, process id, request)]."""
+        """Lists (deadline, process id, request)."""
         return [(child.deadline, child.pid, child.request) for child in self.by_pid.values() if child.request]
 
     def sources(self):
@@ -198,7 +188,7 @@ class Hosts:
     """Hosts by what they have loaded, the least recently used first.
 
     While memory is scarce or there are too many, the host that became idle last is ended: cases come in the
-    order of their workloads, so an older one is needed again earlier. A worker at work keeps one.
+    order of their workloads, so an older one is needed again earlier.
     """
 
     def __init__(self, key_of, prepare, serve, reply):
@@ -235,7 +225,7 @@ class Hosts:
         return Host(pid, request, to_host, from_host)
 
     def receive(self, host):
-        """Reads lines from a host: that it is ready, and how its children ended."""
+        """Reads that a host is ready, and how its children ended."""
         try:
             chunk = os.read(host.from_host, 1 << 16)
         except BlockingIOError:
@@ -281,7 +271,7 @@ class Hosts:
 
     def close(self):
         """Hosts end their children's groups when their pipe closes; those that do not are killed. Waits for
-        all of them: only then their processor time counts as irdiff's own.
+        all of them, because only then their processor time counts as irdiff's own.
         """
         for host in self.by_key.values():
             host.close()
@@ -318,7 +308,7 @@ def _kill_group(pid):
 
 
 def _write(descriptor, message):
-    """Writes a line of JSON. The reader may be gone."""
+    """The reader may be gone."""
     with contextlib.suppress(OSError):
         os.write(descriptor, json.dumps(message).encode() + b"\n")
 
@@ -384,8 +374,8 @@ def _print_into(request):
 
 
 def _with_room(work):
-    """Calls `work`. CPython keeps frames in blocks of 16 KiB, and maps and unmaps a block whenever calls
-    cross its end. The frame of this function is so large that its block has room for all frames above it.
+    """CPython keeps frames in blocks of 16 KiB, and maps and unmaps a block whenever calls cross its end. The
+    frame of this function is so large that its block has room for all frames above it.
     """
     work()
 
@@ -394,9 +384,8 @@ _with_room.__code__ = _with_room.__code__.replace(co_stacksize=1 << 17)
 
 
 def serve_worker(requests_fd, replies_fd, operations, hello):
-    """Runs a whole worker. `operations` has `key_of` (what a request must have loaded), `prepare` (loads it,
-    and returns whether that has served the request too) and `serve` (returns whether this process is as it
-    was before).
+    """`operations` has `key_of` (what a request must have loaded), `prepare` (loads it, and returns whether
+    that has served the request too) and `serve` (returns whether this process is as it was before).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is irdiff's to handle
     run(requests_fd, replies_fd, Hosts, (operations.key_of, operations.prepare, operations.serve), hello)
