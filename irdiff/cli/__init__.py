@@ -55,8 +55,8 @@ _GROUPS = {
         "toolchain": ("toolchain_commands", "Install, build, check and remove compilers."),
     },
 }
-"""The module and the help line of each command, grouped by what people do. The function is called
-`NAME_command` or `NAME_group` in its module.
+"""The module and the help line of each command. The function is called `NAME_command` or `NAME_group` in its
+module.
 """
 _COMMANDS = {name: entry for commands in _GROUPS.values() for name, entry in commands.items()}
 _UNLISTED = {"hook": "hook_commands"}
@@ -65,7 +65,7 @@ _MODULES = {name: module for name, (module, _) in _COMMANDS.items()} | _UNLISTED
 
 
 class _LazyGroup(click.Group):
-    """Imports a command's module when the command is used: `irdiff --help` stays quick."""
+    """Imports a command's module when the command is used, so that `irdiff --help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
@@ -81,7 +81,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggests near names among all commands. Without this, click knows only those that are imported."""
+        """Suggests near names among all commands: click knows only those that are imported."""
         if args[0] not in _MODULES and not args[0].startswith("-"):
             raise NoSuchCommand(args[0], possibilities=_COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
@@ -102,8 +102,8 @@ _EXTRAS = {
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 """Errors of the disk, which are no bugs of irdiff."""
 _ALLOCATIONS = 1_000_000
-"""Python looks for cycles after so many new objects. irdiff's values have no cycles; with Python's default of
-700 the search takes a fifth of the time of a large comparison.
+"""Python looks for cycles after so many new objects. With its default of 700 the search takes a fifth of the
+time of a large comparison, and irdiff's values have no cycles.
 """
 
 

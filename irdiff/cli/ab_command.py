@@ -91,7 +91,7 @@ class Candidate:
 
 
 def render(base: str, candidates: Sequence[Candidate]) -> str:
-    """Renders the document. The candidates are labelled B, C, …"""
+    """Labels the candidates B, C, …"""
     letters = {chr(ord("B") + number): candidate for number, candidate in enumerate(candidates)}
     template = templates.markdown().get_template("ab.md.j2")
     tables = {"groups": _groups(letters), "cases": _disagreements(candidates)}
@@ -101,9 +101,7 @@ def render(base: str, candidates: Sequence[Candidate]) -> str:
 
 
 def _groups(candidates: Mapping[str, Candidate]) -> list[dict[str, ChangeGroup]]:
-    """Maps for each change group the letters of the candidates that have it; groups that only some have come
-    first.
-    """
+    """Groups that only some candidates have come first."""
     by_id: dict[str, dict[str, ChangeGroup]] = {}
     for letter, candidate in candidates.items():
         for group in distinct_edits.ordered_groups(candidate.run):

@@ -1,5 +1,3 @@
-"""`irdiff bisect GOOD BAD --case ID`, or with a list of sides instead of two revisions."""
-
 from __future__ import annotations
 
 import functools
@@ -96,9 +94,7 @@ def bisect_command(
 def _searched(
     sides: tuple[str, ...], tools: tool_sides.ToolSides, config: Config
 ) -> tuple[repository.GitStore | None, History, Callable[[str], Side]]:
-    """Returns the commits between two revisions of a repository, or else the sides as listed, with a function
-    that resolves one of them.
-    """
+    """Returns no repository for sides that are listed instead of two revisions."""
     if len(sides) == 2 and all(map(is_revision, sides)):
         store = repository.open_store(tools.wanted.repo or Path.cwd(), config)
         return store, GitHistory(store), functools.cache(Resolver(store, tools.wanted, config).side)
@@ -163,7 +159,7 @@ def _show(finding: FirstBadCommits, diff: list[Text], titles: list[str]) -> None
 
 
 def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[Text]:
-    """Returns the lines that `irdiff diff` shows, or the compiler's error output if a side failed."""
+    """Returns the compiler's error output if a side failed."""
     case = finding.case
     shown = (case.origin.stage if case.origin else stage) or ""
     shown = WITHOUT_TEXT[shown].assembly if shown in WITHOUT_TEXT else shown

@@ -1,5 +1,3 @@
-"""`irdiff capture script.py [args…]` records what a program launches."""
-
 from __future__ import annotations
 
 import json
@@ -105,7 +103,7 @@ def capture_command(
 def _release(
     spec: str, python: str | None, packages: tuple[str, ...], config: Config
 ) -> tuple[str, list[str]]:
-    """Returns the interpreter of a release, and the worker's arguments that make packages available to it."""
+    """Returns the interpreter of a release, and the worker's arguments for packages."""
     if python:
         raise UsageError(
             "--python names an interpreter; --toolchain and --with another one",
@@ -118,9 +116,7 @@ def _release(
 
 
 def _own_interpreter(python: str | None, root: Path | None, config: Config) -> str:
-    """Returns the named interpreter, or that of the active environment, or that of the project's folder, or
-    `python`.
-    """
+    """Falls back to the active environment, to that of the project's folder, then to `python`."""
     own = None if config.tool_environment.get("VIRTUAL_ENV") else pins.interpreter(root)
     named = python or (str(own) if own else "python")
     interpreter = shutil.which(named)
@@ -132,9 +128,7 @@ def _own_interpreter(python: str | None, root: Path | None, config: Config) -> s
 
 
 def _repository_root(config: Config) -> Path | None:
-    """Returns the working tree around the current folder. Workloads in it import the repository's kernels;
-    elsewhere they hold copies of them.
-    """
+    """Workloads in a working tree import the repository's kernels; elsewhere they hold copies of them."""
     try:
         return repository.open_store(Path.cwd(), config).worktree
     except UsageError:
@@ -142,7 +136,7 @@ def _repository_root(config: Config) -> Path | None:
 
 
 def _import_folders(root: Path | None, plan: Plan | None) -> list[Path]:
-    """Lists the folders of the repository's own packages, for an interpreter that lacks these packages."""
+    """Lists the folders of the repository's own packages, for an interpreter that lacks them."""
     names = plan.imports if plan else ("src", ".")
     return [root / name for name in names if (root / name).is_dir()] if root else []
 

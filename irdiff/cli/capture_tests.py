@@ -21,7 +21,6 @@ from irdiff.resolve.test_sides import TestOptions
 from irdiff.words import counted
 
 _FILE = "tests.json"
-"""Lists the tests and their launches, next to the corpus."""
 
 
 def capture(

@@ -1,5 +1,3 @@
-"""`irdiff comment RUN --repo OWNER/NAME --pr N` writes a report on a pull request."""
-
 from __future__ import annotations
 
 import re
@@ -29,8 +27,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 @dataclass(frozen=True, kw_only=True)
 class _CommentPlace:
-    """The pull request and the check that are written; the fields are named after the options below."""
-
     repository: str
     number: int | None
     branch: str | None

@@ -1,4 +1,4 @@
-"""Compares one case between pairs of commits. Each pair is compared once, in a run folder of its own."""
+"""Compares one case between pairs of commits, each pair once, in a run folder of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class CommitComparisons:
     config: Config
     report: Callable[[str], None]
     root: Path
-    """Holds the run folders."""
 
     def compare(self, base: str, head: str) -> Case | None:
         """Returns None if neither commit has the case. Raises ToolchainError."""

@@ -1,5 +1,3 @@
-"""`irdiff compare [BASE] [HEAD]`."""
-
 from __future__ import annotations
 
 import re
@@ -47,8 +45,6 @@ from irdiff.words import counted, first_few
 
 @dataclass(frozen=True, kw_only=True)
 class CompareArguments:
-    """The command's arguments, under the names of the options below."""
-
     base: str | None
     head: str | None
     checkout: CheckoutArguments
@@ -172,7 +168,7 @@ def compare_command(**values: Any) -> int:
         console.print(escape.terminal(text), soft_wrap=True, highlight=False, markup=False)
 
     def say_edited(edited: Edited) -> None:
-        """Prints how the sides differ and what follows from that, before anything is compiled."""
+        """Prints how the sides differ before anything is compiled."""
         if edited.files and not edited.identical:
             for sentence in filter(
                 None, (edit_coverage.differing(edited), edit_coverage.consequence(edited))
@@ -205,8 +201,8 @@ def compare_command(**values: Any) -> int:
 
 
 def _prepare(out: Path | None, config: Config) -> None:
-    """Raises UsageError or StoreError if the cache or the run folder cannot be written, before anything is
-    compiled.
+    """Raises UsageError or StoreError before anything is compiled if the cache or the run folder cannot be
+    written.
     """
     try:
         run_place.prepare(config.runs / "new")
@@ -277,9 +273,7 @@ def _of_pipeline(arguments: CompareArguments, tests: ComparedTests | None) -> Re
 def _machines(
     arguments: CompareArguments, progress: Report
 ) -> Iterator[Callable[[Comparison], tuple[str, ...]]]:
-    """Yields a function that has other processes, or the machines of a cluster, compile what a comparison
-    needs.
-    """
+    """Yields a function that has other processes or machines compile what a comparison needs."""
     if not arguments.cluster:
         yield lambda comparison: own_processes.fill(comparison, arguments.config, progress)
         return

@@ -1,5 +1,3 @@
-"""`irdiff corpus list|show|packs|merge|check|verify`."""
-
 from __future__ import annotations
 
 import json
@@ -48,7 +46,7 @@ def corpus_group() -> None:
 def _chosen(
     spec: str, selection: CaseArguments, config: Config
 ) -> Iterator[tuple[Side, tuple[Target, ...], tuple[str, ...], Report]]:
-    """Yields a toolchain with the kernels, the targets, the full names of the cases, and a reporter."""
+    """Yields a toolchain with its kernels, the full names of the cases, and a reporter."""
     with screen.status_line():
         side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:

@@ -1,5 +1,3 @@
-"""`irdiff count` counts a pattern in the code of both sides of a run."""
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,3 @@
-"""`irdiff diff RUN CASE` shows the lines that differ; `irdiff normalize FILE` prints the canonical text of a
-file.
-"""
-
 from __future__ import annotations
 
 import itertools
@@ -115,7 +111,7 @@ def _read(opened: OpenedRun, case: Case, stage: str) -> StageDiff:
 
 
 def _launch(folder: Path, launch: Launch | None) -> list[str]:
-    """Lists the launch, and the values that the frontend gives to the compiler, one for each line."""
+    """Lists the launch and the compiler's input, one value a line."""
     if launch is None:
         return []
     text = run_folder.artifact(folder, launch.launched.digest) or b""
@@ -196,7 +192,7 @@ class View:
 
 
 def lines(diff: StageDiff, view: View) -> Iterator[Text]:
-    """Returns the lines to print; none if nothing differs."""
+    """Yields nothing if nothing differs."""
     telling, others = diff.telling_first(view.context)
     shown: list[str] = []
     for title, hunks in (("", telling), (stage_diff.OTHERS if telling else "", others)):

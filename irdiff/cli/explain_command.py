@@ -1,5 +1,3 @@
-"""`irdiff explain RUN CASE|GROUP` answers the four questions for one case."""
-
 from __future__ import annotations
 
 import tempfile
@@ -148,7 +146,7 @@ def _write_lit(
 
 @dataclass(frozen=True, kw_only=True)
 class CaseStory:
-    """Prints all that is known of one case: stages, responsible pass, its edit, facts and commands."""
+    """Prints the stages, responsible pass, edit, facts and commands of one case."""
 
     console: Console
     opened: OpenedRun
@@ -160,7 +158,6 @@ class CaseStory:
         self.console.print(Text(escape.terminal(text), style=style), soft_wrap=True)
 
     def section(self, title: str, lines: Iterable[str]) -> None:
-        """Prints nothing if there are no lines."""
         shown = list(lines)
         if shown:
             self.console.print()
@@ -195,7 +192,7 @@ class CaseStory:
         self.section("to compile each side alone, from the IR that enters this stage", self._alone(sides))
 
     def _facts(self) -> None:
-        """Prints the figures that moved, or all figures if only one side compiles."""
+        """Prints all figures if only one side compiles, else those that moved."""
         base, head = self.case.facts
         if base and head:
             moved = moved_facts(base, head).items()
@@ -259,7 +256,7 @@ class CaseStory:
             self.say(f"note:    {origin.note}")
 
     def _edit(self, attribution: Attribution | None, store: Store, corpora: Sides[Path]) -> None:
-        """Prints the edit of the responsible pass, or else that of the first changed stage."""
+        """Prints the first changed stage if no pass is known."""
         edit = attribution.edit if attribution else None
         texts = [store.get(edit.base), store.get(edit.head)] if edit else [None]
         if None not in texts:
@@ -295,7 +292,7 @@ class CaseStory:
         self.section(title, [*lines[:_MAX_SOURCE_LINES], *more])
 
     def _findings(self, config: Config) -> Iterator[str]:
-        """Yields the findings of the case. Machine code is disassembled and compared here."""
+        """Disassembles and compares machine code."""
         yield from (finding.words for finding in self.case.findings)
         stages, artifacts = self.case.stages, self.case.artifacts.base
         kind = next((kind for kind in WITHOUT_TEXT.values() if kind.artifact in artifacts), None)
@@ -312,7 +309,6 @@ class CaseStory:
         yield from (f"machine code: {finding.words}" for finding in equality.findings)
 
     def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
-        """Yields commands for the files that the run folder holds."""
         files = explanation.held(self.opened.folder, self.opened.run, self.case)
         if not files:
             return

@@ -1,7 +1,3 @@
-"""`irdiff gate RUN` checks a run against a policy; `irdiff release-report RUN…` writes one document over
-several runs.
-"""
-
 from __future__ import annotations
 
 import datetime
@@ -131,7 +127,6 @@ def _counted(entries: tuple[Accepted, ...]) -> str:
 def _evaluated(
     opened: OpenedRun, rules: Policy, accepted: tuple[Accepted, ...], today: datetime.date
 ) -> Outcome:
-    """Applies the rules to a run and to its timings, if it has any."""
     measured = opened.timing
     return gate.evaluate(
         opened.run,
@@ -144,7 +139,7 @@ def _evaluated(
 
 
 def answer(opened: OpenedRun, policy_path: Path) -> str:
-    """Returns the gate's answer as text. The acceptance file next to the policy applies."""
+    """Applies the acceptance file next to the policy."""
     file = policy_path.parent / _ACCEPTED
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()

@@ -1,7 +1,7 @@
 """`irdiff github` runs one step of the workflows. See reports/github/README.md.
 
 `fetch`, `asked`, `obey` and `prune` run trusted code and have a token. The other commands run where the code
-of a pull request may run, and have no token that can write. They pass on results as `name=value` lines for
+of a pull request may run, and have no token that can write. They pass on `name=value` lines for
 GITHUB_OUTPUT; every value is produced here, or checked.
 """
 
@@ -123,7 +123,7 @@ def obey_command(event: Path) -> None:
 
 
 def _comment_of(event: Path) -> dict[str, Any]:
-    """Returns the comment that started the job as it was at that time, even if it was edited since."""
+    """Returns the comment as it was when it started the job, even if it was edited since."""
     if event.stat().st_size > _MAX_EVENT_BYTES:
         raise UsageError("the event is larger than GitHub's events are")
     payload = json.loads(event.read_bytes())
@@ -144,7 +144,7 @@ def _compare_again(hub: Client, request_comment: dict[str, Any], wanted: Comment
     """Records the command for the pull request's commit, then restarts the comparison of that commit.
 
     The pull request's code must not run in this job, which has the rights of the default branch, whose caches
-    other workflows trust. It runs in the pull request's own workflow.
+    other workflows trust.
     """
     head, _ = actions.pull_request(hub, request_comment["pull"])
     newest = actions.newest_run(hub, COMPARING, head)

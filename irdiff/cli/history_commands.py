@@ -1,5 +1,3 @@
-"""`irdiff history` keeps the figures of every kernel in every version."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The command that the hook of `.pre-commit-hooks.yaml` runs before a push, in a bounded time."""
+"""The hook of `.pre-commit-hooks.yaml`, which runs before a push, in a bounded time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run_command(
 
 
 def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config: Config) -> ExitCode:
-    """Returns DONE or ANSWER_IS_NO. A push that cannot be compared in time is reported, and not stopped."""
+    """Reports a push that cannot be compared in time, and does not stop it."""
     chosen = compare_options or (_DEFAULT_FOR_COMPILER if push.is_compiler else ())
     words = ["compare", push.base, push.head, "--no-build", "--no-recheck", "--exit-code", *chosen]
     click.echo(f"irdiff: {len(push.relevant)} paths that can change kernels", err=True)
@@ -94,8 +94,6 @@ _NO_COMMIT = "0" * 40
 
 @dataclass(frozen=True, kw_only=True)
 class Push:
-    """One commit that is pushed, and its base."""
-
     base: str
     head: str
     relevant: tuple[str, ...]
@@ -118,8 +116,8 @@ def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | None:
-    """Returns None if the commit has no base, or is its own base, or the repository has neither Triton nor an
-    irdiff.toml. Raises UsageError if an `irdiff.toml` cannot be read.
+    """Returns None if there is nothing to compare: no base, or neither Triton nor an irdiff.toml. Raises
+    UsageError.
     """
     base = _base(store, local, remote)
     if base is None or base == local:

@@ -1,5 +1,3 @@
-"""`irdiff init` prepares a repository for irdiff, and writes workflows for GitHub with `--github`."""
-
 from __future__ import annotations
 
 import json
@@ -96,7 +94,7 @@ def _project_file(
     is_requested: bool,
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Returns an `irdiff.toml` for a repository of kernels that has none, and the imported modules whose
-    package nothing names. A checkout of Triton needs no `irdiff.toml`.
+    package nothing names.
     """
     if (folder / kernel_repository.FILE).exists() or (folder / checkout.PACKAGE_MARK).exists():
         if program:
@@ -112,9 +110,7 @@ def _project_file(
 
 
 def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, str]:
-    """Returns the files that do not exist yet. Raises UsageError if one exists and differs; nothing is
-    written then.
-    """
+    """Raises UsageError if a file exists and differs; nothing is written then."""
     wanted: dict[Path, str] = {}
     for name, content in files.items():
         path = folder / name
@@ -136,7 +132,7 @@ _ADDRESS = re.compile(r"(?:https?://(?:[^/@]+@)?|ssh://git@|git@)[^/:]+[/:]([\w.
 def github_files(
     action: str | None, shards: int | None, config: Config, *, is_compiler: bool, timing: bool
 ) -> dict[str, str]:
-    """Maps each file's path to its content. Raises UsageError if nothing says which irdiff the jobs run."""
+    """Maps paths to content. Raises UsageError if nothing says which irdiff the jobs run."""
     reports = config.shipped / "reports"
     jobs_action = action or own_action(config)
     if jobs_action is None:
@@ -156,7 +152,7 @@ def github_files(
 
 
 def _for_targets(policy: str, targets: Sequence[str]) -> str:
-    """Does in the policy's text what `gate.policy.for_targets` does, and keeps the comments."""
+    """Edits the policy's text as `gate.policy.for_targets` does, and keeps the comments."""
 
     def required(match: re.Match[str]) -> str:
         return f"required_targets = {json.dumps(gate_policy.required(json.loads(match[1]), targets))}"

@@ -1,6 +1,4 @@
-"""Writes an `irdiff.toml` for `irdiff init`, from what a repository contains: workloads, kernels, imports,
-pins.
-"""
+"""Writes an `irdiff.toml` for `irdiff init`, from a repository's workloads, kernels, imports and pins."""
 
 from __future__ import annotations
 
@@ -28,8 +26,6 @@ _MAX_FILES = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """The properties of a repository of kernels that `irdiff.toml` depends on."""
-
     program: str | None
     """The command line that launches the kernels, if the user named one."""
     targets: tuple[str, ...]
@@ -39,7 +35,6 @@ class Surroundings:
     imports: tuple[str, ...]
     pin: str | None
     pinned: str | None
-    """The version that the pin names."""
     kernels: tuple[str, ...]
     """Files with kernels."""
     packages: tuple[str, ...]
@@ -55,10 +50,7 @@ class Surroundings:
 def look_around(
     root: Path, packages: Sequence[str] = (), program: str | None = None, targets: Sequence[str] = DEFAULT
 ) -> Surroundings:
-    """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton.
-
-    `packages` are those that the user names, with versions; `program` replaces the workloads.
-    """
+    """packages: those that the user names, with versions. program: replaces the workloads."""
     files = list(_python_files(root))
     kernels = _with(_KERNEL, "triton", files)
     workloads = _with(_TABLE, "irdiff_corpus", files)
@@ -91,12 +83,11 @@ def look_around(
 
 
 def folders_imported_from(workloads: Path, root: Path) -> tuple[str, ...]:
-    """Lists the folders of the repository that these workloads import from."""
     return Imports(root, _python_files(root)).folders(workloads.rglob("*.py"))
 
 
 def irdiff_toml(surroundings: Surroundings) -> str:
-    """Strings and lists are written as JSON, which is valid TOML."""
+    """Writes strings and lists as JSON, which is valid TOML."""
     launching: dict[str, object] = {"workloads": surroundings.workloads}
     comment = "The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels."
     if surroundings.program is not None:
@@ -168,9 +159,7 @@ def _import_folders(
 
 
 def _above_packages(path: Path, root: Path) -> Path:
-    """Returns the folder above the outermost package around a file. Packages in between may lack their
-    __init__.py.
-    """
+    """Packages between a file and its outermost package may lack their __init__.py."""
     inside = path.relative_to(root).parents
     packages = [
         root / folder for folder in inside if folder.name and (root / folder / "__init__.py").exists()
@@ -199,13 +188,12 @@ def _named_packages(modules: Iterable[str], user_packages: Sequence[str], root: 
 
 
 def _required(root: Path) -> Iterator[str]:
-    """Yields the names of packages in all files of requirements."""
     for name, content in _requirements(root):
         yield from pins.requirements(name, content, lambda other: _content(root, other))
 
 
 def _requirements(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Yields the name and content of each lock file, requirements file and project file."""
+    """Yields the name and content of each lock, requirements and project file."""
     more = (path.relative_to(root).as_posix() for path in root.glob("requirements*/*.txt"))
     beside = (path.name for path in root.glob("*requirements*.txt"))
     for name in dict.fromkeys([*pins.FILES, pins.PROJECT, *beside, *more]):
@@ -219,7 +207,7 @@ def _content(root: Path, name: str) -> bytes | None:
 
 
 def _version(root: Path, package: str) -> str | None:
-    """Returns the installed version, or else the one that a file of requirements names."""
+    """Prefers the installed version to one in a file of requirements."""
     versions = (pins.version(name, content, package) for name, content in _requirements(root))
     return pins.installed(root, package) or next(filter(None, versions), None)
 
@@ -227,9 +215,7 @@ def _version(root: Path, package: str) -> str | None:
 def _with_versions(
     modules: Iterable[str], user_packages: Sequence[str], pin: str | None, root: Path
 ) -> tuple[str, ...]:
-    """Returns requirements. They have no version if the lock file names the same version: a bump there is
-    then followed.
-    """
+    """Omits a version that the lock file names too, so that a bump there is followed."""
     locked = (root / pin).read_bytes() if pin else b""
     requirements = {}
     for name in (module.replace("_", "-") for module in modules):
@@ -254,7 +240,7 @@ class Imports:
         self._places = sorted(places, key=lambda path: (len(path.parts), str(path)))
 
     def folders(self, starts: Iterable[Path]) -> tuple[str, ...]:
-        """Lists the folders that must be on the import path for the modules that these files import."""
+        """Lists the folders that must be on the import path for these files."""
         modules = ((module, start) for start in starts for module in _imported(start, ""))
         places = (self._find(module, start) for module, start in modules)
         return tuple(sorted({folder.as_posix() for folder, _ in filter(None, places)}))
@@ -285,7 +271,8 @@ class Imports:
         return any(name in (*path.parts[:-1], path.stem) for path in self._places)
 
     def _find(self, module: str, importer: Path) -> tuple[Path, Path] | None:
-        """Returns the folder that a module is imported from, and its file, or those of the enclosing module.
+        """Returns the folder that a module is imported from, and the file of the module or of an enclosing
+        one.
 
         A module inside a package is only imported by its full name: `mine.torch` is not `torch`.
         """
@@ -300,7 +287,7 @@ class Imports:
         return None
 
     def _packages_around(self, path: Path) -> list[str]:
-        """Lists the names of the packages around a file, the outermost first."""
+        """Lists the outermost package first."""
         folders = itertools.takewhile(
             lambda folder: folder != self._root and (folder / "__init__.py").is_file(), path.parents
         )
@@ -308,7 +295,7 @@ class Imports:
 
 
 def _imported(path: Path, package: str) -> list[str]:
-    """Lists the modules that importing the file imports. For `from a import b` this includes `a.b`."""
+    """Includes `a.b` for `from a import b`."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
     except (OSError, SyntaxError, ValueError):

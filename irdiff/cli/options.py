@@ -1,5 +1,3 @@
-"""Options that several commands share, and the dataclasses that hold their values."""
-
 from __future__ import annotations
 
 import functools
@@ -52,9 +50,7 @@ def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decora
 
 
 class OutputFile(click.Path):
-    """A file to write, or `-` for standard output. Anything but a plain file is refused before the command
-    does any work.
-    """
+    """Accepts a plain file, or `-` for standard output, before the command does any work."""
 
     def __init__(self) -> None:
         super().__init__(readable=False, path_type=Path)
@@ -66,7 +62,7 @@ class OutputFile(click.Path):
 
 
 class CorpusFolder(click.Path):
-    """A folder of workloads, or an archive of them, which is unpacked into the cache."""
+    """Accepts a folder of workloads, or an archive of them, which is unpacked into the cache."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -208,8 +204,6 @@ _limits = (
 
 @dataclass(frozen=True, kw_only=True)
 class CaseArguments:
-    """The cases that a user selects, and the source of their kernels."""
-
     corpus: Path | None = None
     packs: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
@@ -218,7 +212,7 @@ class CaseArguments:
     targets_dir: Path | None = None
 
     def targets(self, config: Config, repo: Path | None = None) -> tuple[Target, ...]:
-        """Leaves out targets that the patterns of cases exclude. If no target is named, takes those of
+        """Leaves out targets that the patterns of cases exclude. Without named targets, takes those of
         `repo`'s irdiff.toml; `repo` is a folder of a repository of kernels.
         """
         folders = [config.shipped / "targets", *([self.targets_dir] if self.targets_dir else [])]
@@ -278,7 +272,7 @@ only_targets = gathered("selection", CaseArguments, target_option, targets_folde
 
 
 def write_output(path: Path, content: str | bytes) -> None:
-    """Writes to a file, or to standard output for `-`. Raises UsageError if it cannot be written."""
+    """Raises UsageError if the path cannot be written. `-` is standard output."""
     check_output(path)
     try:
         if str(path) != "-":
@@ -310,7 +304,7 @@ def check_output(path: Path) -> None:
 
 
 def free_path(path: Path) -> Path:
-    """Returns `path`, or the first free one of `path-2`, `path-3`, … A dangling link is not free."""
+    """Returns the first free one of `path`, `path-2`, `path-3`, … A dangling link is not free."""
     numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
     paths = itertools.chain([path], numbered)
     return next(free for free in paths if not free.exists() and not free.is_symlink())

@@ -1,5 +1,3 @@
-"""`irdiff report RUN`, and the reports that `compare` and `runs` write."""
-
 from __future__ import annotations
 
 import re
@@ -24,8 +22,6 @@ from irdiff.run import run_folder
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutputs:
-    """The files to write, and how much the terminal shows."""
-
     json_path: Path | None
     markdown_path: Path | None
     html_path: Path | None
@@ -70,9 +66,7 @@ def earlier_of(text: str | None, config: Config) -> OpenedRun | None:
 
 
 def part_of(run: Run, call: str, earlier: OpenedRun | None = None, *, is_bump: bool = False) -> ShownRun:
-    """Returns the whole run, or only what an earlier run did not have. Raises UsageError if both are the same
-    run.
-    """
+    """Leaves out what the earlier run had. Raises UsageError if both are the same run."""
     if earlier is None:
         as_bump = is_bump or any(_is_a_change_of_all(side.spec) for side in (run.base, run.head))
         return ShownRun(run=run, as_=Shown(call=call, is_bump=as_bump))
@@ -115,7 +109,7 @@ def print_report(part: ShownRun, opened: OpenedRun, outputs: RunOutputs) -> None
 
 
 def open_page(part: ShownRun, opened: OpenedRun, config: Config) -> None:
-    """Writes the page next to the runs and opens it in a browser. Prints its path in any case."""
+    """Prints the page's path even if no browser opens."""
     name = re.sub(r"[^\w.=-]+", "-", opened.call).strip("-.") or "run"
     path = config.pages / f"{name[-100:]}.html"
     options.write_output(path, _page(part, opened))

@@ -1,5 +1,3 @@
-"""`irdiff runs`, `diff-runs` and `merge`: commands about several runs."""
-
 from __future__ import annotations
 
 import contextlib
@@ -252,7 +250,7 @@ def merge_command(*, runs: tuple[str, ...], out: Path, partial: bool, json_path:
 
 
 def merged(folders: Sequence[Path], out: Path, *, partial: bool) -> Run:
-    """Joins the runs in `folders`, with their checked artifacts and timings, into one run folder `out`."""
+    """Writes checked artifacts and timings, too."""
     runs = [run_folder.load(folder) for folder in folders]
     joined = merge.merge(runs, partial=partial)
     with tempfile.TemporaryDirectory(prefix="irdiff-merge-") as scratch:

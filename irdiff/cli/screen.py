@@ -1,5 +1,3 @@
-"""Prints progress, tables and long output to the terminal."""
-
 from __future__ import annotations
 
 import re
@@ -20,13 +18,15 @@ from irdiff.resolve.toolchains import environments
 
 _STATUS_INTERVAL_S, _PROGRESS_INTERVAL_S = 30.0, 15.0
 _COUNTED = re.compile(r"\d+/\d+")
-"""A count such as `3/20`. The text before it says what is counted; the text after it changes with it."""
+"""Matches a count such as `3/20`. The text before it says what is counted; the text after it changes
+with it.
+"""
 _FEW = 4
 _UNITS = {"capture": "workloads of a side and a target", "compare": "cases"}
 
 
 class _Plain:
-    """Reports progress without a terminal: a line for each new activity, and some in between."""
+    """Prints a line for each new activity, and some in between, where there is no terminal."""
 
     def __init__(self, console: Console, interval_s: float) -> None:
         self._console, self._interval_s = console, interval_s
@@ -65,7 +65,7 @@ def status_line(console: Console | None = None) -> Iterator[Callable[[str], None
 
 @contextmanager
 def progress(console: Console | None = None) -> Iterator[Report]:
-    """Yields a reporter for the pipeline, which shows a bar and an estimate for each phase."""
+    """Shows a bar and an estimate for each phase of the pipeline."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
         lines = _Plain(console, _PROGRESS_INTERVAL_S)
@@ -104,9 +104,7 @@ def progress(console: Console | None = None) -> Iterator[Report]:
 
 
 def _left(step: Progress, passed_s: float) -> str:
-    """Estimates the remaining time from what is done. The first few items wait for processes to start, and
-    give no estimate.
-    """
+    """Returns no estimate for the first few items, which wait for processes to start."""
     if not _FEW < step.done < step.total:
         return ""
     seconds = passed_s / step.done * (step.total - step.done)
@@ -119,7 +117,7 @@ def print_table(columns: Sequence[Column], cells: Sequence[Sequence[Text]]) -> N
 
 
 def print_lines(console: Console, lines: Iterable[Text], *, with_pager: bool = False) -> None:
-    """Prints lines, through the user's PAGER if `with_pager` and the terminal is too low for them.
+    """Uses the user's PAGER if `with_pager` and the terminal is too low for the lines.
 
     Without a terminal the lines are written as they are: the layout of ten thousand lines takes seconds.
     """

@@ -1,5 +1,3 @@
-"""Shows the options of a command in sections of its help."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

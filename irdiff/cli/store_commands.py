@@ -1,5 +1,3 @@
-"""`irdiff store` shows, prunes and verifies the store, and exchanges results with a shared one."""
-
 from __future__ import annotations
 
 import re
@@ -117,7 +115,7 @@ def _finished(shared: SharedStore, done: str) -> int:
 
 def parse_size(text: str) -> int:
     """Returns bytes. Units are powers of 1024: K, M, G, T, with or without B or iB; B alone means bytes.
-    Raises UsageError for a number without a unit: nobody means two bytes by 2.
+    Raises UsageError for a number without a unit.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|(B))?\s*", text, re.IGNORECASE)
     if not match:

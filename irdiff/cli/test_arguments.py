@@ -1,5 +1,3 @@
-"""`irdiff compare --tests` says which tests launch changed code."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,8 +22,6 @@ _MOST = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class TestArguments:
-    """The values of the options below, under their names."""
-
     __test__ = False
 
     tests: tuple[str, ...]
@@ -95,7 +91,7 @@ comparison_options = options.gathered(
 
 
 class ComparedTests:
-    """The tests of one comparison. They run when its sides are resolved, and are listed when it has ended."""
+    """Runs the tests when the sides are resolved, and lists them when the comparison has ended."""
 
     def __init__(self, words: TestArguments, say: Callable[[str], None]) -> None:
         self._words, self._say = words, say

@@ -1,5 +1,3 @@
-"""`irdiff time RUN` times a run's cases on a GPU."""
-
 from __future__ import annotations
 
 import shlex
@@ -114,7 +112,7 @@ def time_command(
 
 @contextmanager
 def _writable(text: str, config: Config) -> Iterator[OpenedRun]:
-    """Yields the run's own folder. An archive is first unpacked into the list of runs, where it stays."""
+    """Unpacks an archive into the list of runs, where it stays."""
     path = run_list.find(text, config.runs)
     if path.is_dir() or path.suffix == ".json":
         with run_argument.opened(text, config) as opened:
@@ -144,7 +142,7 @@ def _timed(opened: OpenedRun, chosen: TimingOptions) -> TimingResults:
 
 
 def _taken(opened: OpenedRun, text: str, config: Config) -> TimingResults:
-    """Joins the timings of a copy of the run to those that the run has. Raises UsageError for another run."""
+    """Joins timings of a copy of the run. Raises UsageError for another run."""
     if Path(text).suffix == ".json" and Path(text).is_file():
         raise UsageError(
             f"{text} alone does not say which binaries were timed",
@@ -183,7 +181,7 @@ _COLUMNS = (
 
 
 def show(results: TimingResults, console: Console) -> None:
-    """Prints the cases, the slowest first. Ids are printed in full, to be copied."""
+    """Prints the slowest cases first, with full ids, to be copied."""
     cells = [[Text(cell) for cell in _cells(case)] for case in sorted(results.cases, key=_rank)]
     if cells:
         width = console.width if console.is_terminal else None

@@ -1,5 +1,3 @@
-"""Resolves sides that are tools, such as `llvm:PATH`, and finds the texts that they compile."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -22,8 +20,6 @@ _HINT = "--from triton==3.9.0, or --from RUN for the texts that a run has (RUN:b
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSides:
-    """The options that complete the two sides."""
-
     origin: str | None
     """A release, or a run."""
     assembler: str | None
@@ -75,7 +71,7 @@ def _texts(origin: str, tool_options: ToolSides, config: Config) -> tuple[Record
 
 
 def _take(recorded: RecordedSide, folder: Path, store: Store) -> None:
-    """Copies artifacts of the run folder that the store lacks into the store."""
+    """Copies artifacts that the store lacks."""
     for case in recorded.run.cases:
         for artifact in case.artifacts.of(recorded.side).values():
             if not store.has(artifact.digest):

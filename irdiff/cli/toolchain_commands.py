@@ -1,5 +1,3 @@
-"""`irdiff toolchain` manages installed toolchains, and builds those of revisions of a Triton checkout."""
-
 from __future__ import annotations
 
 import time

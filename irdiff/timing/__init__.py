@@ -1,9 +1,8 @@
 """Times changed cases on real GPUs. It loads the very binaries that were compared, and needs no compiler and
 no workload code.
 
-`time_run` is the entry point, and `results` defines its results. Read `schedule` for the protocol,
-`backends.launch_plan` for how a binary is launched, `decision` for how a verdict is reached. torch, numpy,
-scipy and the drivers' bindings are imported only where they are used.
+`time_run` is the entry point; `schedule` has the protocol, `decision` the verdicts. torch, numpy, scipy and
+the drivers' bindings are imported only where they are used.
 """
 
 from __future__ import annotations
@@ -38,17 +37,14 @@ from irdiff.timing.schedule import GpuWork, Start, TimingOptions
 
 
 class NothingTimedError(IrdiffError):
-    """No case of the run could be timed here."""
-
     exit_code = ExitCode.NOT_COMPARED
 
 
-class NoGpuError(NothingTimedError):
-    """No GPU here runs a case of the run."""
+class NoGpuError(NothingTimedError): ...
 
 
 def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
-    """Returns changed cases, or all that compiled on both sides if `every`, filtered by patterns."""
+    """Returns changed cases, or all that compiled on both sides if `every`."""
     wanted = [
         case for case in run.cases if case.verdict is Verdict.CHANGED or (every and _has_binaries(case))
     ]
@@ -61,9 +57,7 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
 
 
 def _place(case: Case) -> int:
-    """Cases that may move come first, and those expected to stay come last, because a GPU may be lost on the
-    way.
-    """
+    """Puts cases that may move first, because a GPU may be lost on the way."""
     return list(Expected).index(case.expected.expected if case.expected else Expected.UNKNOWN)
 
 
@@ -73,8 +67,8 @@ def _has_binaries(case: Case) -> bool:
 
 
 def time_run(folder: Path, options: TimingOptions) -> TimingResults:
-    """Times a run's cases on the GPUs of this host and writes `timing.json` and the samples into its folder.
-    Raises NothingTimedError if the run has nothing for these GPUs.
+    """Writes `timing.json` and the samples into the run's folder. Raises NothingTimedError if the run has
+    nothing for these GPUs.
     """
     from irdiff.timing import decision, host
 
@@ -124,7 +118,7 @@ def _results(
 
 
 def _as_stored(timed: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
-    """Returns the new results, but keeps a case's fault of an earlier time as its result."""
+    """Keeps a case's earlier fault as its result."""
     kept = {(timing.case, timing.gpu): timing for timing in stored.cases}
     for timing in timed.cases:
         if kept[timing.case, timing.gpu] != timing:

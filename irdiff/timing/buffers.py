@@ -26,7 +26,7 @@ _ALIGNMENT_BYTES = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
-    """One allocation that arguments of a launch are views of."""
+    """An allocation that arguments of a launch are views of."""
 
     number: int
     name: str
@@ -35,7 +35,7 @@ class Storage:
     item_bytes: int
     elements: int
     argument: dict[str, Any]
-    """The argument in the form that `fills` takes."""
+    """In the form that `fills` takes."""
 
     @property
     def size_bytes(self) -> int:
@@ -106,7 +106,7 @@ class Inputs:
 
 
 class Buffers:
-    """One set of allocations that holds the inputs. Its addresses never change."""
+    """A set of allocations whose addresses never change."""
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
@@ -126,7 +126,7 @@ class Buffers:
         return self._bodies[number]
 
     def address(self, argument: Argument) -> int:
-        """Returns the address of the view that the argument is. Raises AbiError if it is no tensor."""
+        """Raises AbiError if the argument is no tensor."""
         if argument.alias is None or argument.dtype is None:
             raise AbiError(f"{argument.name!r} has no storage")
         offset = (argument.storage_offset or 0) * item_bytes(self._torch, argument.dtype)
@@ -165,7 +165,7 @@ class Buffers:
 
 
 def scratch(torch: Any, plan: LaunchPlan) -> dict[str, Any]:
-    """Allocates zeroed global and profile scratch of a launch plan, in the sizes of its metadata."""
+    """Allocates zeroed global and profile scratch in the sizes of the plan's metadata."""
     return {
         name: torch.zeros(size, dtype=torch.uint8, device=TORCH_DEVICE)
         for name, size in plan.scratch_bytes.items()
@@ -175,8 +175,6 @@ def scratch(torch: Any, plan: LaunchPlan) -> dict[str, Any]:
 def parameter_block(
     device: Device, plan: LaunchPlan, buffers: Buffers, extra: Mapping[str, Any]
 ) -> ParameterBlock:
-    """The plan's parameters with addresses in `buffers` and in the scratch `extra`."""
-
     def content(parameter: Parameter) -> bytes:
         if parameter.value is not None:
             return parameter.value
@@ -245,7 +243,7 @@ def difference(
 
 
 def _ordered(torch: Any, values: Any, storage: Storage) -> Any:
-    """Floats as integers in the same order, one step a representable value (sign-magnitude unfolded)."""
+    """Maps floats to integers in the same order, one step a representable value (sign-magnitude unfolded)."""
     size = storage.item_bytes
     bits = values.view(getattr(torch, _INTEGERS[size])).to(torch.int64)
     least = -(1 << (8 * size - 1))

@@ -1,9 +1,8 @@
-"""Decides verdicts of speed from samples. It has no side effects, and is the only place that does this.
+"""Decides verdicts of speed from samples, and is the only place that does.
 
 The unit of evidence is the *process*: samples of one process share its memory placement, clocks and
-temperature, so they say little about another process. Each process gives one log ratio head ÷ base, of
-medians and of trimmed means. Intervals and p-values are Student's t over those. With so few processes a
-bootstrap over them is too narrow (a resample of three values is never further apart than the three).
+temperature. Each process gives one log ratio head ÷ base, of medians and of trimmed means. Intervals and
+p-values are Student's t over those; a bootstrap over so few processes is too narrow.
 
 `slower` and `faster`: a t test over processes against the margin, of medians and of trimmed means (the larger
 p-value of the two counts), corrected for the number of cases (Benjamini-Hochberg). The margin is the
@@ -15,8 +14,7 @@ threshold or the noise floor of the case, whichever is larger.
 samples moves the mean and not the median;
 - so does the control's, and no process of head or control stands apart from the others. If 18 processes
 agree, at least three quarters of all do, with 99 % confidence (S. S. Wilks, 1941, "Determination of Sample
-Sizes for Setting Tolerance Limits"). No interval says that: one over processes that all missed a hump is
-narrow and wrong.
+Sizes for Setting Tolerance Limits").
 
 `python -m tests.programs.bench_statistics` shows how often each is wrong under simulated noise.
 """
@@ -68,11 +66,11 @@ class Ratio:
         return tuple(log for log in self.logs if abs(log - middle) > distance)
 
     def p_greater(self, margin: float) -> float:
-        """The p-value of the hypothesis that the true log ratio is at most `margin`: a one-sided t test."""
+        """One-sided t test of the hypothesis that the true log ratio is at most `margin`."""
         return _p_greater(np.asarray(self.logs), margin)
 
     def p_less(self, margin: float) -> float:
-        """The p-value of the hypothesis that the true log ratio is at least -`margin`."""
+        """One-sided t test of the hypothesis that the true log ratio is at least -`margin`."""
         return _p_greater(-np.asarray(self.logs), margin)
 
 
@@ -82,7 +80,6 @@ class SampleEstimate:
 
     processes: tuple[ProcessTimes, ...]
     head: Ratio
-    """The ratio of medians; `control` too."""
     head_means: Ratio
     """The ratio of the means of the middle 80 % of the samples."""
     control: Ratio
@@ -96,7 +93,7 @@ class SampleEstimate:
 
 
 def process_times(samples: Iterable[Sample]) -> tuple[ProcessTimes, ...]:
-    """Returns the times of each process that has samples of all three arms."""
+    """Leaves out processes that lack samples of one of the three arms."""
     by_process: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sample in samples:
         by_process[sample.process][sample.arm].append(sample.elapsed_us / sample.launches)
@@ -159,8 +156,8 @@ _WITHIN, _ACROSS, _BEYOND = "within", "across", "beyond"
 
 
 def case_timings(gpu: str, work: GpuWork, protocol: TimingProtocol) -> list[CaseTiming]:
-    """Returns one record for each case that ran on a GPU. A case that faulted has no measurement, however
-    many processes measured it before: the fault is its result.
+    """A case that faulted has no measurement, however many processes measured it before: the fault is its
+    result.
     """
     outputs, samples = work.outputs, work.samples
     sound = [
@@ -199,8 +196,8 @@ def _why_not_measured(check: OutputCheck, processes: int, protocol: TimingProtoc
 
 
 def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Measurement]:
-    """Returns the measurement of each case with its verdict, from all samples of one GPU. Verdicts are
-    corrected for the number of cases. Leaves out cases that fewer than two processes measured.
+    """Decides from all samples of one GPU. Verdicts are corrected for the number of cases. Leaves out cases
+    that fewer than two processes measured.
     """
     by_case: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
@@ -221,7 +218,7 @@ def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Mea
 
 
 def p_value(case: SampleEstimate, protocol: TimingProtocol) -> float:
-    """The two-sided p-value of the hypothesis that medians or means are within the margin."""
+    """Two-sided, of the hypothesis that medians or means are within the margin."""
     margin = math.log1p(max(protocol.threshold, case.noise_floor))
     slower = max(case.head.p_greater(margin), case.head_means.p_greater(margin))
     faster = max(case.head.p_less(margin), case.head_means.p_less(margin))
@@ -229,7 +226,7 @@ def p_value(case: SampleEstimate, protocol: TimingProtocol) -> float:
 
 
 def judge(case: SampleEstimate, p: float, q: float, protocol: TimingProtocol) -> Measurement:
-    """The verdict on one case, given its p-value before (`p`) and after (`q`) the correction."""
+    """`p`, `q`: the p-value before and after the correction."""
     objections: list[tuple[Unclear, str]] = []
     if few := few_processes(len(case.processes), protocol):
         objections = [(Unclear.FEW_PROCESSES, few)]
@@ -261,7 +258,7 @@ def judge(case: SampleEstimate, p: float, q: float, protocol: TimingProtocol) ->
 
 
 def few_processes(count: int, protocol: TimingProtocol) -> str:
-    """Says why `count` processes are too few; empty if they are enough."""
+    """Returns the reason why `count` processes are too few; empty if they are enough."""
     needed = max(PROCESSES, protocol.processes)
     if count >= needed:
         return ""
@@ -297,7 +294,6 @@ def _place(ratio: Ratio, threshold: float) -> str:
 def _about_intervals(
     case: SampleEstimate, medians: str, means: str, p: float, protocol: TimingProtocol
 ) -> tuple[Unclear, str]:
-    """Says why the intervals of medians and means give no verdict."""
     threshold = _percent(protocol.threshold)
     interval = f"the interval {_interval_words(case.head)}"
     if medians == means == _BEYOND:

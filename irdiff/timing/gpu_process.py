@@ -1,8 +1,7 @@
 """Runs on the GPU, in a process of its own: `python -m irdiff.timing.gpu_process FOLDER`.
 
-Requests are JSON lines on standard input, replies JSON lines on standard output. Nothing else in this process
-writes there: output of kernels goes to the log. A kernel that faults ends this process; the parent
-(`isolate`) reports the case and starts another. Only the run's binaries are executed.
+Requests and replies are JSON lines on standard input and output; output of kernels goes to the log. A kernel
+that faults ends this process; the parent (`isolate`) reports the case and starts another.
 """
 
 from __future__ import annotations
@@ -37,16 +36,12 @@ Say = Callable[[Reply], None]
 
 @dataclass(frozen=True, kw_only=True)
 class LoadableSide:
-    """One side of a case, ready to be loaded."""
-
     launch: Launch
     plan: LaunchPlan
     binary: bytes
 
 
 class GpuSession:
-    """One GPU and one run folder."""
-
     device: Device | None = None
     card: dict[str, Any]
 
@@ -65,7 +60,7 @@ class GpuSession:
         return self.card
 
     def side(self, case_id: str, name: str) -> LoadableSide:
-        """Returns `base` or `head` of a case. Raises AbiError if it cannot be launched as captured."""
+        """Takes `base` or `head`. Raises AbiError if the side cannot be launched as captured."""
         case = self._cases[case_id]
         target = self._targets[case.target]
         digest = case.launches.of(name)
@@ -82,9 +77,7 @@ class GpuSession:
         return LoadableSide(launch=launch, plan=plan, binary=binary)
 
     def inputs(self, sides: Mapping[str, LoadableSide], copies: int) -> Inputs:
-        """Returns the inputs of both sides. Raises AbiError if the GPU's memory cannot hold so many
-        copies.
-        """
+        """Raises AbiError if the GPU's memory cannot hold so many copies."""
         needed = buffers.storages(self.torch, [side.launch for side in sides.values()])
         size = copies * sum(storage.size_bytes for storage in needed)
         if size > self.card["memory_bytes"] * _MEMORY_SHARE:
@@ -106,7 +99,6 @@ class GpuSession:
         return bind
 
     def launch(self, arm: Arm, memory: Buffers) -> None:
-        """Launches once and waits for the end."""
         arm(memory)(gpus.current_stream(self.torch))
         gpus.of_torch(self.torch).synchronize()
 
@@ -205,8 +197,8 @@ def serve(folder: Path) -> None:
 
 
 def answer(session: GpuSession, request: Request, say: Say) -> Reply:
-    """Returns the reply to one request. Raises the error of a kernel, the driver or torch: that is a fault.
-    An error before anything of the case ran (it does not fit the captured launch) is a refusal.
+    """Raises the error of a kernel, the driver or torch: that is a fault. An error before anything of the
+    case ran (it does not fit the captured launch) is a refusal.
     """
     try:
         reply = _OPERATIONS[request["op"]](session, request, say)

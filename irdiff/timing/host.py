@@ -1,8 +1,7 @@
 """Reads the conditions of a measurement, and never sets them: clocks, temperature, power, throttling, and
 other processes on the GPU.
 
-If no tool reads a GPU (`gpu_conditions`), its conditions are unknown. If readings began and then failed, the
-figures of that time are not fit: a slowdown may have gone unseen.
+If readings began and then failed, the figures of that time are not fit: a slowdown may have gone unseen.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _MOST_FAILED_SHARE = 0.1
 
 
 def _numbers(readings: Sequence[Reading], field: str, number: Callable[[str], float] = float) -> list[float]:
-    """Returns the values of a field, without those that are no numbers (`[N/A]`)."""
+    """Leaves out values that are no numbers (`[N/A]`)."""
     numbers = []
     for reading in readings:
         with contextlib.suppress(ValueError):
@@ -82,7 +81,6 @@ class Monitor:
 
 
 def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
-    """Summarizes all readings of one GPU."""
     reasons = _numbers(readings, "clocks_event_reasons.active", lambda text: int(text, 16))
     unfit = [name for bit, name in UNFIT.items() if any(bit & int(bits) for bits in reasons)]
     if failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads):

@@ -1,6 +1,4 @@
-"""Controls a GPU process from outside: requests with a time limit, and how the process ended if it did not
-answer.
-"""
+"""Controls a GPU process from outside, with time limits."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ class GpuProcessError(IrdiffError):
 
 
 class GpuProcessGone(Exception):  # noqa: N818 - reads better where it is caught
-    """The process is gone: a kernel faulted, the driver crashed, or it was killed at its limit."""
+    """A kernel faulted, the driver crashed, or the process was killed at its limit."""
 
     def __init__(self, status: OutputStatus, side: str | None, message: str) -> None:
         super().__init__(message)
@@ -58,8 +56,8 @@ class GpuProcess:
         self._lines.put(None)
 
     def ask_first(self, request: Mapping[str, Any], timeout_s: float, failed: str) -> dict[str, Any]:
-        """Returns the reply to the first request, after imports. Raises GpuProcessError, whose message begins
-        with `failed`, if there is none.
+        """Allows for imports. Raises GpuProcessError, whose message begins with `failed`, if there is no
+        reply.
         """
         try:
             message = self._next(time.monotonic() + _START_LIMIT_S)
@@ -79,9 +77,7 @@ class GpuProcess:
         return reply
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Returns the reply to one request. Raises GpuProcessGone if the process died or exceeded its
-        limit.
-        """
+        """Raises GpuProcessGone if the process died or exceeded its limit."""
         assert self._child.stdin
         self._side = None
         with contextlib.suppress(OSError):  # it is gone; reading says how

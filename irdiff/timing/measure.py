@@ -1,9 +1,9 @@
 """Times one case in one process: base, a second copy of base, and one or more heads, interleaved.
 
-A sample is the time between two events around a replayed graph of `launches` launches. Before each sample,
-the L2 cache is overwritten and inputs that the kernel changes are restored. Each launch of a sample has its
-own buffers, so all start cold. Each round holds each arm once, in random order. Work is enqueued one chunk
-ahead of what is read, so the GPU does not wait for Python.
+A sample is the time between two events around a replayed graph of `launches` launches, each with its own
+buffers. Before it, the L2 cache is overwritten and inputs that the kernel changes are restored. Each round
+holds each arm once, in random order. Work is enqueued one chunk ahead of what is read, so the GPU does not
+wait for Python.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _WARM_UP_SHARE = 0.3
 _MAX_SETS_BYTES = 16 << 30
 
 Enqueue = Callable[[int], None]
-"""Puts one launch on a stream."""
 Arm = Callable[[Buffers], Enqueue]
 """Binds one arm to one set of buffers."""
 Round = list[tuple[str, Any, Any]]
@@ -102,9 +101,7 @@ def _probe(base: Arm, buffers: Buffers) -> tuple[float, frozenset[int], float]:
 
 
 class _GraphedCase:
-    """One case, captured: for each arm a graph of all launches of a sample, and one graph that prepares a
-    sample.
-    """
+    """A graph of all launches of a sample for each arm, and one graph that prepares a sample."""
 
     def __init__(
         self,

@@ -21,7 +21,6 @@ def open_device(index: int) -> Device:
 
 
 def describe(torch: Any, index: int, device: Device) -> dict[str, Any]:
-    """Returns the part of a `GpuRecord` that describes the GPU."""
     facts = gpus.of_torch(torch).get_device_properties(index)
     return {
         "name": facts.name,
@@ -35,5 +34,4 @@ def describe(torch: Any, index: int, device: Device) -> dict[str, Any]:
 
 
 def target_of(torch: Any, index: int) -> str:
-    """Returns the target whose binaries the GPU runs."""
     return gpus.driver(torch).target(gpus.of_torch(torch).get_device_properties(index))

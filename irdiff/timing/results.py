@@ -1,7 +1,7 @@
 """The results of `irdiff time`: the content of `timing.json`, next to `run.json` in a run folder.
 
 Every sample is in `timing-samples.jsonl.zst`. Verdicts are computed from the times of each process, which are
-here. `timing_file` reads and writes both.
+here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ MAX_TIMING_BYTES = 64 << 20
 
 
 class Speed(StrEnum):
-    """The verdict of one measured case."""
-
     SLOWER = "slower"
     FASTER = "faster"
     SAME = "same"
@@ -33,8 +31,6 @@ class Speed(StrEnum):
 
 
 class Unclear(StrEnum):
-    """The reason why a case has no verdict."""
-
     FEW_PROCESSES = "few processes"
     """Not all processes of the protocol measured it."""
     CONTROL = "control disagrees"
@@ -50,8 +46,6 @@ class Unclear(StrEnum):
 
 
 class OutputStatus(StrEnum):
-    """How the outputs of both sides compare."""
-
     EQUAL = "equal"
     """The same bytes."""
     CLOSE = "close"
@@ -108,7 +102,6 @@ class Sample:
     position: int
     """The position of the arm within its round, whose order is random."""
     arm: str
-    """`base`, `control` or `head`."""
     launches: int
     elapsed_us: float
     """The time of all launches of the sample together."""
@@ -162,8 +155,6 @@ class ProcessTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseTiming:
-    """One case on one GPU."""
-
     case: str
     gpu: str
     """The UUID of the GPU."""
@@ -188,8 +179,6 @@ class NotTimed:
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """The conditions of a GPU while it was measured."""
-
     driver: str
     ecc: str | None
     mig: str | None
@@ -233,7 +222,6 @@ class TimingProtocol:
     threshold: float
     confidence: float
     processes: int
-    """How many processes measure each case."""
     seed: int
     verify_only: bool
 

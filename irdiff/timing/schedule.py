@@ -2,13 +2,9 @@
 
 First one process checks outputs. Then the processes of the protocol follow one after another, each with every
 case, so that a ratio is seen under several memory placements; half of them set up head before base (ABBA).
-The next ones import while the current one measures.
 
 A case that faults in any process is done: the fault is its result. Every process measures every other case,
 even beyond the budget: fewer processes would leave all cases without a verdict.
-
-Cases that share a base (a session of many versions) may be timed together, as one bundle whose arms are all
-interleaved: the base runs once a round for all of them.
 """
 
 from __future__ import annotations
@@ -43,7 +39,6 @@ _AHEAD = 2
 """How many processes import while one works: with few cases one ends before the next has imported."""
 
 Start = Callable[[], GpuProcess]
-"""Starts a process of the run folder."""
 Bundle = Mapping[str, str]
 """Cases that share a base and are timed together, by the arm of their head: `head`, `head 1` and so on."""
 
@@ -57,7 +52,6 @@ class TimingOptions:
     """All cases with a binary on both sides, not only changed ones."""
     protocol: TimingProtocol
     environment: Mapping[str, str]
-    """The environment of the GPU processes."""
     say: Callable[[str], None]
     bundle_of: Callable[[str], str] | None = None
     """Cases with the same result share a base, and are timed together."""
@@ -65,8 +59,6 @@ class TimingOptions:
 
 @dataclass(kw_only=True)
 class GpuWork:
-    """The results of one GPU so far."""
-
     card: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, OutputCheck] = field(default_factory=dict)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
@@ -88,10 +80,8 @@ class GpuWork:
 
 
 def run_gpu(start: Start, index: int, cases: Sequence[str], options: TimingOptions) -> GpuWork:
-    """Checks and times `cases` on the GPU of that index.
-
-    Raises GpuProcessError if the GPU cannot be opened at all. If it fails later (a fault took the GPU down),
-    returns the results until then, with the reason in `stopped`.
+    """Raises GpuProcessError if the GPU cannot be opened at all. If it fails later (a fault took the GPU
+    down), returns the results until then, with the reason in `stopped`.
     """
     begin = time.monotonic()
     gpu = _Gpu(start, index, options)
@@ -113,7 +103,7 @@ def run_gpu(start: Start, index: int, cases: Sequence[str], options: TimingOptio
 
 
 class _Gpu:
-    """One GPU at work: its current process, and the next ones, which import while the current one works."""
+    """The current process, and the next ones, which import while the current one works."""
 
     def __init__(self, start: Start, index: int, options: TimingOptions) -> None:
         self.work = GpuWork()
@@ -126,7 +116,7 @@ class _Gpu:
             self._processes.popleft().close()
 
     def _begin_process(self) -> None:
-        """Replaces the current process by the next one, which opens the GPU. Raises GpuProcessError."""
+        """Raises GpuProcessError if the next process cannot open the GPU."""
         if self._processes:
             self._processes.popleft().close()
         while len(self._processes) <= _AHEAD:
@@ -169,7 +159,7 @@ class _Gpu:
             bundles = [bundle for bundle in timed if bundle]
 
     def _timed(self, bundle: Bundle, number: int, place: int, slice_s: float) -> Bundle:
-        """Adds one process's samples of a bundle. Returns the bundle without the cases that faulted."""
+        """Returns the bundle without the cases that faulted."""
         work, protocol = self.work, self._protocol
         while bundle:
             request = {
@@ -240,8 +230,8 @@ def _bundled(cases: Sequence[str], bundle_of: Callable[[str], str] | None) -> li
 
 
 def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -> list[Sample]:
-    """Returns the samples of a reply, each case with those of the base. Raises GpuProcessGone if the samples
-    are not reliable: the same launches ran before.
+    """Gives each case the samples of the base. Raises GpuProcessGone if the samples are not reliable: the
+    same launches ran before.
     """
     if reply["kind"] != "timed":
         raise GpuProcessGone(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))

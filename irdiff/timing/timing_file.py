@@ -1,7 +1,3 @@
-"""Reads and writes the files that `irdiff time` adds to a run: `timing.json` and
-`timing-samples.jsonl.zst`.
-"""
-
 from __future__ import annotations
 
 import functools
@@ -52,7 +48,7 @@ def parse(content: bytes, where: str) -> TimingResults:
 
 
 def write(folder: Path, results: TimingResults) -> TimingResults:
-    """Adds the results to those that the folder already has. Returns the merged results."""
+    """Returns the results merged with those that the folder already has."""
     before = load(folder)
     merged = merge(before, results) if before else results
     write_whole(folder / TIMING_FILE, dump(merged))
@@ -60,7 +56,7 @@ def write(folder: Path, results: TimingResults) -> TimingResults:
 
 
 def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
-    """Merges the timings of other copies of a run folder into `target`: the timing part of `irdiff merge`.
+    """Merges the timings of other copies of a run folder into `target`, for `irdiff merge`.
 
     Returns None if no folder has timings. Raises RunFolderError if a file is damaged. The caller checks that
     the folders hold the same run.
@@ -77,8 +73,8 @@ def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
 
 
 def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tuple[str, str]]) -> None:
-    """Replaces the samples of the (case, GPU) pairs in `measured`; keeps all others. A case that was measured
-    again and has no sample now (it faulted) must not keep its former ones.
+    """Keeps samples of other (case, GPU) pairs than `measured`. A case that was measured again and has no
+    sample now (it faulted) must not keep its former ones.
     """
     replaced = set(measured)
     kept = [
