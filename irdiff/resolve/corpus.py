@@ -1,5 +1,5 @@
 """A corpus: a folder of workloads, `family/name.py`, each with a table `LAUNCHES`. Its folder `packs` is no
-family: `irdiff.resolve.packs` turns its content into corpora.
+family: `irdiff.resolve.packs` turns it into corpora.
 """
 
 from __future__ import annotations
@@ -45,16 +45,14 @@ class ExtraPackages:
 
 @dataclass(frozen=True, kw_only=True)
 class IgnoredFiles:
-    """Files that git ignores. No revision has them, but a program that runs in the working tree may read
-    them.
-    """
+    """No revision has files that git ignores, but a program that runs in the working tree may read them."""
 
     worktree: Path
     names: frozenset[str]
     """Ignored files, and wholly ignored folders, which end in `/`."""
 
     def at(self, place: str) -> str | None:
-        """Returns the ignored file at a path, or the ignored module at that path without its suffix."""
+        """Includes the ignored module at a path without its suffix."""
         folder, _, stem = place.rpartition("/")
         names = [place, f"{place}.py", f"{place}/__init__.py"]
         libraries = (self.worktree / folder).glob(f"{glob.escape(stem)}.*so")
@@ -69,8 +67,6 @@ class IgnoredFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """One revision of a corpus."""
-
     root: Path
     workloads: tuple[str, ...]
     """The names of the workloads, as `family/name` without the suffix."""
@@ -89,7 +85,7 @@ class Corpus:
     kept: Path | None = None
     """For a revision: the folder where its files stay. The root is a copy for this process alone."""
     files: Mapping[str, str] | None = None
-    """For an exported revision: git's name of the content of each file of the repository, by path."""
+    """For an exported revision, by path: git's name of each file's content."""
 
     pointers: Mapping[str, str] = field(default_factory=dict)
     """By path, the name of the content of each file that git-lfs keeps elsewhere."""
@@ -109,9 +105,7 @@ class Corpus:
         return {"root": str(self.root), "workloads": self.folder, "imports": list(self.imports)}
 
     def extra_packages(self, name: str, target: Target) -> ExtraPackages | None:
-        """Returns the packages that a workload or a launch needs besides the toolchain; None if it needs
-        none.
-        """
+        """Returns None if a workload or a launch needs only the toolchain."""
         workload = name.partition(":")[0]
         packages = self.packages.get(workload.partition("/")[0])
         is_alone = packages is None and self.self_contained
@@ -128,7 +122,7 @@ def load(root: Path) -> Corpus:
 
 
 def of_files(root: Path, paths: Iterable[Path], packs: tuple[str, ...] = ()) -> Corpus:
-    """Makes a corpus of files below a folder. Raises CorpusError if none is a workload."""
+    """Raises CorpusError if no file is a workload."""
     files = sorted(path for path in paths if path.is_file() and "__pycache__" not in path.parts)
     digests = digests_below(root, (path for path in files if path.suffix != ".md"))
     workloads = workloads_in(root, files)
@@ -140,7 +134,7 @@ def of_files(root: Path, paths: Iterable[Path], packs: tuple[str, ...] = ()) -> 
 
 
 def workloads_in(root: Path, paths: Iterable[Path]) -> tuple[str, ...]:
-    """Returns the names of those files that are workloads."""
+    """Names workloads as `family/name`."""
     files = (path for path in paths if path.suffix == ".py" and path.name != "conftest.py")
     named = (str(path.relative_to(root).with_suffix("")) for path in files if not path.name.startswith("_"))
     return tuple(sorted(named))

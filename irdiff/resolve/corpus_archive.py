@@ -1,5 +1,4 @@
-"""Packs a recorded corpus into one file, `NAME.tar.gz`, so that it can be recorded on a GPU host and compared
-elsewhere.
+"""Packs a recorded corpus into one file, `NAME.tar.gz`, to be compared on another host.
 
 It holds the sources of kernels and their launches. Of tensors it holds shapes and types, and the values of
 small integer tensors, on which launches depend.
@@ -75,7 +74,7 @@ def packed(folder: Path) -> bytes:
 
 
 def join(folders: Sequence[Path], into: Path) -> None:
-    """Copies all workloads. A workload that differs from an earlier one of the same name gets a number."""
+    """Gives a workload that differs from an earlier one of the same name a number."""
     for folder in folders:
         for name in corpus.load(folder).workloads:
             text = (folder / f"{name}.py").read_text(encoding="utf-8")
@@ -125,7 +124,7 @@ def drop(root: Path, entries: Iterable[Entry]) -> None:
 
 
 def shrink(root: Path, size_bytes: int) -> list[str]:
-    """Removes the largest workloads until the rest has at most that size. Returns their names."""
+    """Removes the largest workloads until the rest fits. Returns their names."""
     paths = sorted(root.rglob("*.py"), key=lambda path: path.stat().st_size)
     removed = []
     while sum(path.stat().st_size for path in paths) > size_bytes:
@@ -136,7 +135,6 @@ def shrink(root: Path, size_bytes: int) -> list[str]:
 
 
 def _entries(text: str) -> list[tuple[ast.expr, ast.expr]]:
-    """Returns the entries of a workload's table."""
     for statement in ast.parse(text).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="LAUNCHES")], value=ast.Dict(keys=keys, values=values)):

@@ -35,9 +35,7 @@ _TRITONS = ("triton", "pytorch-triton", "triton-windows", *_OF_BACKENDS)
 
 
 def name_of(requirement: str) -> str:
-    """Returns the normalized name of a package. Raises UsageError if it is no requirement, or names
-    Triton.
-    """
+    """Normalizes the name. Raises UsageError if it is no requirement, or names Triton."""
     name = canonicalize_name(_parsed(requirement).name)
     if name in _TRITONS:
         raise UsageError(f"{requirement}: Triton comes from the toolchain", hint="name it with --triton")
@@ -60,7 +58,7 @@ def _parsed(requirement: str) -> Requirement:
 
 
 def added_to(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
-    """Returns the corpus with packages for every family that has none. Raises ToolchainError."""
+    """Gives packages to every family that has none. Raises ToolchainError."""
     if not requirements:
         return kernels
     environment = _installed(requirements, toolchain, config)

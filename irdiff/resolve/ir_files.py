@@ -1,4 +1,4 @@
-"""Two files of IR as two sides: the same toolchain compiles one as base and the other as head.
+"""Two files of IR as two sides of one toolchain.
 
 Each becomes a corpus with one workload that launches it (`irdiff_corpus.launch_ir`), in a folder of the cache
 that is named by its content.
@@ -68,7 +68,7 @@ def _option(text: str) -> tuple[str, object]:
 
 
 def _toolchain(spec: str | None, config: Config) -> Toolchain:
-    """Returns the named toolchain, or else the newest installed release."""
+    """Falls back to the newest installed release."""
     if spec is None:
         installed = [environment.state.get("spec", "") for environment in environments.list_all(config)]
         releases = [release[1] for text in installed if (release := _RELEASE.fullmatch(str(text)))]

@@ -81,8 +81,6 @@ _Requirement = Annotated[StrictStr, AfterValidator(_package)]
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Plan:
-    """The table `kernels` of an `irdiff.toml`."""
-
     workloads: _Folder | None = None
     program: Annotated[tuple[_Name, ...], BeforeValidator(_one_or_more)] = ()
     targets: Annotated[tuple[_Name, ...], BeforeValidator(_one_or_more)] = ()
@@ -107,12 +105,12 @@ _file = TypeAdapter(_PlanFile)
 
 
 def has_plan(snap: Snapshot, config: Config) -> bool:
-    """Whether the revision, or the working tree, has an `irdiff.toml`."""
+    """Includes the working tree's `irdiff.toml`."""
     return _plan_file(snap, config) is not None
 
 
 def plan_above(folder: Path) -> Plan | None:
-    """Returns the plan of the repository around a folder, from its current files."""
+    """Reads the current files of the repository around a folder."""
     for place in (folder, *folder.parents):
         if (place / FILE).is_file():
             return parse_plan((place / FILE).read_bytes(), str(place / FILE))
@@ -122,9 +120,7 @@ def plan_above(folder: Path) -> Plan | None:
 
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
-    """Returns the plan of a revision. A revision without the file uses the working tree's. Raises
-    UsageError.
-    """
+    """Falls back to the working tree's file. Raises UsageError."""
     plan_file = _plan_file(snap, config)
     if plan_file is None:
         raise UsageError(
@@ -174,9 +170,7 @@ def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Confi
 
 
 def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> tuple[str, ...]:
-    """Returns the packages that the kernels of a revision need besides Triton, at the versions that
-    it pins.
-    """
+    """Returns packages besides Triton, at the versions that the revision pins."""
     requirements = {
         extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)
     }
@@ -277,7 +271,7 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None
 
 
 def contents(snap: Snapshot, config: Config) -> dict[str, str]:
-    """Returns git's name of the content of each file, except those that choose the compiler."""
+    """Returns git's names of the files' contents, except of those that choose the compiler."""
     read_for_the_sides = {FILE, *pins.FILES}
     tree = repository.entries(snap, config)
     return {
@@ -301,9 +295,7 @@ def exported(snap: Snapshot, config: Config) -> Path:
 
 
 def pointers(tree: Path) -> dict[str, str]:
-    """By path, returns the name of the content of each file of an exported tree that git-lfs keeps
-    elsewhere.
-    """
+    """By path, the name of the content of each file that git-lfs keeps elsewhere."""
     names = tree.parent / "pointers.json"
     if not names.is_file():
         files = (path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
@@ -316,12 +308,12 @@ def pointers(tree: Path) -> dict[str, str]:
 
 
 def absent_submodules(snap: Snapshot, config: Config) -> dict[str, str]:
-    """By path, returns the commit of each submodule that was never fetched. Its folder is empty."""
+    """By path, the commit of each submodule that was never fetched. Its folder is empty."""
     return {entry.path: entry.blob for entry in repository.entries(snap, config) if entry.is_submodule}
 
 
 def copied(tree: Path) -> Path:
-    """Copies an exported tree for this process alone, because programs may write next to their modules."""
+    """Copies the tree for this process alone, because programs may write next to their modules."""
     place = tree.parent / f"run-{os.getpid()}-{next(_numbers)}"
     for other in tree.parent.glob("run-*"):
         if not Path("/proc", other.name.split("-")[1]).exists():

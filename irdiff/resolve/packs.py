@@ -35,8 +35,6 @@ _NOTED = re.compile(r"(\w+) \(([\w.-]+)==([^)\s]+)\)")
 
 
 class Seen(BaseModel):
-    """The last result of `irdiff corpus check --pack NAME`."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     launches: int
@@ -88,8 +86,8 @@ def names(root: Path) -> list[str]:
 
 
 def load(root: Path, chosen: Sequence[str]) -> Corpus:
-    """Returns the corpus below a folder, or only that of the chosen packs. Raises CorpusError. chosen: names,
-    or `all` for every pack of the folder.
+    """chosen: names, or `all` for every pack of the folder; None for the corpus itself. Raises
+    CorpusError.
     """
     if not chosen:
         return corpora.load(root)
@@ -104,13 +102,12 @@ def load(root: Path, chosen: Sequence[str]) -> Corpus:
 
 
 def named_by(case_id: str, root: Path) -> tuple[str, ...]:
-    """Returns the pack of a case, if it belongs to one."""
     family = case_id.partition("/")[0]
     return (family,) if family in names(root) else ()
 
 
 def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
-    """Installs the packages of a corpus's packs for the toolchain's Python. Raises ToolchainError."""
+    """Installs the packages for the toolchain's Python. Raises ToolchainError."""
     if not corpus.packs:
         return corpus
     version = extra_packages.python_version(toolchain.python, config)

@@ -83,7 +83,7 @@ def _packages(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _lines(name: str, text: str, read: Read, seen: set[str]) -> Iterator[str]:
-    """Yields the lines of a requirements file and of the files that it includes."""
+    """Includes the lines of included files."""
     for raw_line in text.replace("\\\n", " ").splitlines():
         if included := _INCLUDED.match(raw_line.strip()):
             other = posixpath.normpath(posixpath.join(posixpath.dirname(name), included[1]))
@@ -98,7 +98,7 @@ def _lines(name: str, text: str, read: Read, seen: set[str]) -> Iterator[str]:
 
 
 def _dependencies(project: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the dependencies of a pyproject.toml, including its extras."""
+    """Includes the extras."""
     for group in (project.get("dependencies", ()), *project.get("optional-dependencies", {}).values()):
         yield from map(str, group)
 
@@ -114,7 +114,7 @@ def _locked(table: Mapping[str, Any], wanted: str) -> Iterator[str]:
 
 
 def _holds(marker: object) -> bool:
-    """Whether a marker holds: any marker of uv's list, or of poetry's groups."""
+    """Takes any marker of uv's list, or of poetry's groups."""
     if isinstance(marker, Mapping):
         return any(map(_holds, marker.values()))
     if isinstance(marker, list):
@@ -154,7 +154,7 @@ def interpreter(root: Path | None) -> Path | None:
 
 
 def installed(root: Path, package: str) -> str | None:
-    """Returns the version of a package in that environment."""
+    """Returns the version in the environment of the project's folder."""
     spelled = package.replace("-", "_")
     folders = sorted((root / ENVIRONMENT).glob(f"lib/python*/site-packages/{spelled}-*.dist-info"))
     return folders[0].name.removesuffix(".dist-info").rpartition("-")[2] if folders else None

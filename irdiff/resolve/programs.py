@@ -1,8 +1,7 @@
 """Programs of a repository as its corpus: `program = "bench/run.py"` in `irdiff.toml`, or `--program`.
 
-A program runs at each revision, in that revision's tree, once for each target, as if there were a GPU of that
-kind. All of its launches are compared, so what the repository computes of arguments, grids and options before
-a launch counts too.
+A program runs at each revision, once for each target, as if there were a GPU of that kind. All of its
+launches are compared, so what the repository computes before a launch counts too.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ LAUNCHES = {{
 def corpus_of(
     snap: Snapshot, plan: Plan, commands: Sequence[str], config: Config, other: Snapshot | None = None
 ) -> Corpus:
-    """Returns a corpus whose workloads run the programs, with a label for each command line.
+    """Gives each command line a label.
 
     A program that the revision lacks is taken from the revision that it is compared with, or else from the
     working tree. Raises UsageError if none has it.
@@ -87,7 +86,7 @@ def corpus_of(
 
 
 def plan_without_file(snap: Snapshot, config: Config) -> Plan:
-    """Plans for a repository without `irdiff.toml`: packages lie in its root, or in `src`."""
+    """Expects packages in the root of the repository, or in `src`."""
     has_src = any(entry.path.startswith("src/") for entry in repository.entries(snap, config))
     folders = ("src", ".") if has_src else (".",)
     return Plan(**{"workloads": FAMILY, "import": folders})  # type: ignore[arg-type]

@@ -1,7 +1,6 @@
 """Runs a repository's tests without a GPU with one side's toolchain, and reads what each of them launches.
 
-The worker runs pytest (`worker/record/pytest_session.py`), once to collect the tests and once to record them,
-with torch's tensors on the CPU. A recording is cached under all of its inputs.
+The worker runs pytest (`worker/record/pytest_session.py`). A recording is cached under all of its inputs.
 """
 
 from __future__ import annotations
@@ -77,8 +76,6 @@ class TestLaunch:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTest:
-    """One test on one side."""
-
     name: str
     """`tests/test_norm.py::test_rms[bf16]`, from the repository's root: as its side's pytest takes it."""
     outcome: str
@@ -120,7 +117,7 @@ class Recording:
 
     @cached_property
     def files(self) -> Mapping[str, str]:
-        """Digest of each file that a test read."""
+        """Returns the digest of each file that a test read."""
         names = {name for test in self.tests.values() for name in test.read}
         return {
             name: sha256((self.tree / name).read_bytes()) for name in names if (self.tree / name).is_file()
@@ -129,8 +126,6 @@ class Recording:
 
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """The tests that one side has."""
-
     names: Mapping[str, str]
     """By identity. The identity is the name with the values of parameters in place of numbers that pytest
     gives them (`[dtype0]`), so it stays the same when a parameter is added.
@@ -171,14 +166,14 @@ def no_tests(session: TestSession, collection: Collection) -> UsageError:
 
 
 def _by_identity(identities: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns names by identity. Tests that share an identity go by their names."""
+    """Names tests that share an identity by their names."""
     tests_of = Counter(identities.values())
     return {identity if tests_of[identity] == 1 else name: name for name, identity in identities.items()}
 
 
 def matched(collections: Sides[Collection]) -> Sides[Collection]:
-    """Matches tests across sides. A test whose identity the other side lacks goes by its name, if the other
-    side has an unmatched test of that name: another release may print a value in other words.
+    """A test whose identity the other side lacks goes by its name, if the other side has an unmatched test of
+    that name: another release may print a value in other words.
     """
     base, head = collections
     alone = [
@@ -195,7 +190,7 @@ def matched(collections: Sides[Collection]) -> Sides[Collection]:
 
 
 def record(session: TestSession, target: Target, chosen: Collection, config: Config) -> Recording:
-    """Runs these tests. Raises ToolchainError."""
+    """Raises ToolchainError."""
     names = sorted(chosen.names.values())
     folder = _folder(session, target, names, config)
     if not (folder / _DONE).exists():
@@ -212,7 +207,7 @@ def record(session: TestSession, target: Target, chosen: Collection, config: Con
 
 
 def sample(names: Iterable[str], count: int | None) -> list[str]:
-    """Returns at most `count` tests, always the same ones, spread over files and functions.
+    """Returns the same tests each time, spread over files and functions.
 
     Each function's tests are ordered by their digests. The first test of each function comes first, then the
     second of each, so a new test in one function displaces no test of another.

@@ -1,7 +1,6 @@
 """Repositories that a side names by address: `owner/name@rev`, `https://…@rev`, `git@host:path@rev`.
 
 Their branches and tags are fetched into a bare repository of the cache, and read from there like a checkout.
-A fork of Triton is a compiler, a repository with an irdiff.toml is one of kernels.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, kw_only=True)
 class Remote:
-    """A revision of a repository that is elsewhere."""
-
     url: str
     revision: str
 
@@ -44,9 +41,7 @@ def parse(spec: str) -> Remote | None:
 
 
 def snapshot(spec: str, store: GitStore, config: Config) -> repository.Snapshot:
-    """Returns the tree of a side's revision, local or remote. Raises UsageError. A local branch named
-    `owner/name@x` wins.
-    """
+    """Reads a local or remote revision; a local branch named `owner/name@x` wins. Raises UsageError."""
     remote = parse(spec)
     if remote is None:
         return repository.snapshot(store, spec, config)
@@ -70,7 +65,7 @@ def open_any(specs: Iterable[str | None], path: Path, config: Config) -> GitStor
 
 
 def fetched(remote: Remote, config: Config) -> GitStore:
-    """Returns an up-to-date copy of a repository. Raises UsageError if it cannot be fetched."""
+    """Returns an up-to-date copy. Raises UsageError if the repository cannot be fetched."""
     folder = config.cache.absolute() / "remotes" / key_of("remote/1", remote.url)[:20]
     folder.mkdir(parents=True, exist_ok=True)
     store = GitStore(

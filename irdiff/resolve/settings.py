@@ -33,7 +33,7 @@ _SHOWN = 8
 
 
 def split(spec: str) -> tuple[str, dict[str, str]]:
-    """Splits a side into the side without its settings, and the settings. Raises UsageError."""
+    """Returns the side without its settings, and the settings. Raises UsageError."""
     plain, *parts = _BEGINS.split(spec)
     if near := _LOOKS_LIKE_ONE.search(plain):
         raise UsageError(f"{spec}: {near[1]} has no value", hint=f"{plain}=1, or another value")

@@ -41,14 +41,11 @@ from irdiff.store import key_of
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """Base or head: a compiler and the kernels it compiles."""
-
     toolchain: Toolchain
     corpus: Corpus
     note: str
     """Where the side comes from."""
     warnings: tuple[str, ...] = ()
-    """Warnings that a report prints first."""
     substitute: Substitute | None = None
     """The tool that compiles instead of the toolchain, starting from a stored text."""
     counting: CountingToolchain | None = None
@@ -63,8 +60,6 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class SideOptions:
-    """Options that select kernels and compilers, in addition to base and head."""
-
     repo: Path | None
     """A checkout. The default is the one around the current folder."""
     corpus: Path | None
@@ -86,9 +81,7 @@ class SideOptions:
 def named(
     base: str | None, head: str | None, options: SideOptions, config: Config
 ) -> tuple[Sides[str], GitStore | None]:
-    """Returns both sides with defaults applied, and the repository if one is a revision. Raises
-    UsageError.
-    """
+    """Returns sides with defaults applied, and the repository if one is a revision. Raises UsageError."""
     if head and head.startswith("+"):
         if not base:
             raise UsageError(f"{head} has no base", hint=f"irdiff compare triton==3.9.0 {head}")
@@ -125,7 +118,6 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
 
 
 def is_revision(spec: str) -> bool:
-    """Whether a side is a revision, and no release, wheel, interpreter or tool."""
     return not spec.startswith(("triton==", "wheel:", "python:", *tools.KINDS))
 
 
@@ -215,7 +207,7 @@ def _side(
 
 
 class Resolver:
-    """Resolves sides of one repository. Resolves a compiler or a corpus that two sides share once."""
+    """Resolves a compiler or a corpus that two sides share once."""
 
     def __init__(self, store: GitStore, options: SideOptions, config: Config) -> None:
         self.store = store
@@ -258,7 +250,6 @@ class Resolver:
         return replace(sides, head=replace(sides.head, counting=counts))
 
     def with_pins(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
-        """Notes which pins differ between two revisions of kernels and were not followed."""
         if not self._plans.keys() >= {*specs}:
             return sides
         snaps = specs.map(lambda spec: remote_repositories.snapshot(spec, self.store, self.config))
@@ -268,7 +259,6 @@ class Resolver:
         return replace(sides, head=replace(sides.head, unfollowed_pins=unfollowed))
 
     def _followed(self, side: tuple[Snapshot, Plan]) -> frozenset[str]:
-        """Returns the packages whose pins were followed for a side."""
         names = kernel_repository.followed_pins(*side, self._chosen(side[1]), self.config)
         return names - {"triton"} if self.options.triton else names
 
@@ -325,8 +315,6 @@ class Resolver:
 
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
-    """The trees of two revisions, and their differences."""
-
     snapshots: Sides[Snapshot]
     edited: Edited
 
@@ -336,7 +324,7 @@ class Preflight:
 
 
 def preflight(base: str | None, head: str | None, options: SideOptions, config: Config) -> Preflight | None:
-    """Returns how two revisions differ; None for sides of another kind. Raises UsageError."""
+    """Returns None for sides that are no revisions. Raises UsageError."""
     specs, store = named(base, head, options, config)
     has_settings = any(settings.split(spec)[1] for spec in specs)
     if store is None or has_settings or not all(map(is_revision, specs)):

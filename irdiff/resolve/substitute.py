@@ -21,8 +21,6 @@ from irdiff.store import key_of
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedSide:
-    """One side of a run, as the origin of texts."""
-
     run: Run
     side: str
 
@@ -32,7 +30,7 @@ class RecordedSide:
 
     @cached_property
     def cases(self) -> Mapping[tuple[str, str], Case]:
-        """The cases that this side launches, by launch id and target."""
+        """Keyed by launch id and target."""
         cases = {}
         for case in self.run.cases:
             launch = self.launch(case)
@@ -60,7 +58,6 @@ class Substitute:
 
     @property
     def version(self) -> str:
-        """The version of the Triton that produced the texts."""
         return self._above.version
 
     def compiles(self, target: Target) -> bool:
@@ -72,7 +69,7 @@ class Substitute:
         return f"{self.tool.version} compiles the {texts.title(self.tool.starts_at)} of {self.texts_of}"
 
     def toolchain(self) -> Toolchain:
-        """A synthetic toolchain whose digest identifies the tool and its input."""
+        """Returns a synthetic toolchain whose digest identifies the tool and its input."""
         above = self._above
         own = {str(self.tool.path): self.tool.digest} if self.tool.assembler else above.programs
         return replace(

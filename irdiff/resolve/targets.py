@@ -1,4 +1,4 @@
-"""Reads targets from `targets/NAME.toml`: adding a file adds a target."""
+"""Reads targets from `targets/NAME.toml`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ _Figure = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class _TargetFile:
-    """The keys of a file; see `model.Target`."""
-
     title: _Name | None = None
     backend: _Name
     arch: Annotated[StrictInt, Field(ge=1)] | _Name
@@ -44,7 +42,7 @@ def load_all(folders: Sequence[Path]) -> dict[str, Target]:
 
 
 def select(names: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
-    """Returns the targets of these names, or the four default ones. Raises UsageError."""
+    """Defaults to four targets. Raises UsageError."""
     by_name = load_all(folders)
     wanted = list(dict.fromkeys(part for name in names for part in name.split(",") if part)) or list(DEFAULT)
     if "all" in wanted:
@@ -63,8 +61,8 @@ def _hint(name: str, names: Iterable[str]) -> str:
 
 
 def selected(names: Sequence[str], patterns: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
-    """Filters the named or default targets by the patterns of cases. If no target is named, a pattern may
-    name any known one: `@sm_80`. Raises UsageError if the patterns match none.
+    """If no target is named, a pattern may name any known one: `@sm_80`. Raises UsageError if the patterns
+    match none.
     """
     chosen = select(names, folders)
     targets = [target for target in chosen if case_ids.may_select(patterns, target.name)]

@@ -1,8 +1,7 @@
 """Pairs the launches of both sides' tests, and writes them as two corpora with the same names of launches.
 
-A test that both sides have is followed launch by launch, so a case is a pair of recordings. Each launch of a
-test that only one side has (renamed, or with other parameters) is matched to a case whose recording is the
-same.
+A test that both sides have is followed launch by launch. Each launch of a test that only one side has
+(renamed, or with other parameters) is matched to a case whose recording is the same.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def _aligned(base: Sequence[TestLaunch], head: Sequence[TestLaunch]) -> Iterator
 
 
 def _id(test: str, place: int, pair: Launches, ids: dict[Pair, str]) -> str:
-    """Returns the launch id of a pair of recordings, named after the first test that has it."""
+    """Names a pair of recordings after the first test that has it."""
     base, head = pair
     key = (base.recording if base else None, head.recording if head else None)
     launch = head or base
@@ -100,7 +99,7 @@ def _module(file: str) -> str:
 
 
 def corpus(cases: Sequence[TestCases], side: str, root: Path, *, copied: bool = False) -> Corpus:
-    """Writes the corpus of one side: its workloads, and copies of, or links to, the recordings."""
+    """Copies the recordings if `copied`, else links to them."""
     workloads: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for target_cases in cases:
         recording = target_cases.recordings.of(side)

@@ -41,8 +41,6 @@ _PACKAGES_OF_TRITON = ("torch", "numpy", "scipy", "pytest", "expecttest", "cloud
 
 @dataclass(frozen=True, kw_only=True)
 class TestOptions:
-    """Options that select the tests."""
-
     __test__ = False
 
     paths: tuple[str, ...]
@@ -53,8 +51,6 @@ class TestOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TestSides:
-    """Two sides, and the cases of each test."""
-
     __test__ = False
 
     sides: Sides[Side]
@@ -70,7 +66,7 @@ def resolve(
     config: Config,
     say: Callable[[str], None],
 ) -> TestSides:
-    """Runs the tests of both sides, and pairs their launches. Raises UsageError, ToolchainError."""
+    """Raises UsageError, ToolchainError."""
     plain, sessions = _sessions(base, head, wanted, options, config)
     cases = [_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets]
     root = Path(tempfile.mkdtemp(prefix="irdiff-tests-"))
@@ -87,7 +83,7 @@ def resolve(
 def recorded(
     spec: str, wanted: TestOptions, options: SideOptions, config: Config, say: Callable[[str], None]
 ) -> tuple[TestCases, ...]:
-    """Returns the tests of one side, for each target. Both sides of the cases are the same."""
+    """Returns the tests of one side, for each target, with that side as base and head of the cases."""
     _, both = _sessions(spec, spec, wanted, options, config)
     sessions = Sides(base=both.base, head=both.base)
     return tuple(_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets)
@@ -153,9 +149,7 @@ def _of_triton(
 
 
 def _tree_of(spec: str, other: str, store: GitStore) -> str:
-    """Returns the revision whose tests a side runs: a release has those of its tag, if the checkout
-    has it.
-    """
+    """A release has the tests of its tag, if the checkout has it."""
     own, theirs = (settings.split(name)[0] for name in (spec, other))
     tags = [f"v{own.removeprefix('triton==')}"] if own.startswith("triton==") else []
     return next(

@@ -1,6 +1,4 @@
-"""Reads TOML files that users write against a schema. A mistake is reported with file, place and a
-suggestion.
-"""
+"""Reads TOML files that users write, and reports a mistake with file, place and a suggestion."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def parse(content: bytes, where: str, max_bytes: int = MAX_BYTES) -> dict[str, o
 
 
 def checked(schema: TypeAdapter[Read], tables: object, where: str, kind: str, *, hint: str = "") -> Read:
-    """Validates tables. Raises UsageError, "`where` is not `kind`", with each mistake."""
+    """Raises UsageError, "`where` is not `kind`", with each mistake."""
     try:
         return schema.validate_python(tables)
     except ValidationError as error:
@@ -71,6 +69,5 @@ def _word(step: int | str) -> str:
 
 
 def _keys(schema: Mapping[str, Any]) -> list[str]:
-    """Returns the keys of every table."""
     tables = (schema, *schema.get("$defs", {}).values())
     return sorted({key for table in tables for key in table.get("properties", {})})

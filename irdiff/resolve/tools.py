@@ -61,12 +61,12 @@ class Tool:
 
     @property
     def assembler(self) -> AssemblerProgram | None:
-        """The assembler; None for an LLVM."""
+        """Returns None for an LLVM."""
         return next((each for name, each in ASSEMBLERS.items() if name in self.programs), None)
 
     @property
     def starts_at(self) -> str:
-        """The stage whose text it compiles."""
+        """Returns the stage whose text it compiles."""
         kind = backends.of(self.assembler.BACKEND).BINARY if self.assembler else None
         return kind.assembly if kind else Stage.LLIR
 
@@ -87,7 +87,7 @@ def resolve(spec: str) -> Tool:
 
 
 def assembler_at(path: str) -> Tool:
-    """Takes the path from an option of that name. Raises UsageError, ToolchainError."""
+    """Raises UsageError, ToolchainError."""
     return resolve(f"{next(iter(ASSEMBLERS))}:{path}")
 
 
@@ -109,7 +109,7 @@ def _assembler(spec: str, path: Path, assembler: AssemblerProgram) -> Tool:
 
 
 def _ask(program: Path, *words: str, **variables: str) -> str:
-    """Returns the output of a program. Raises ToolchainError if it does not run."""
+    """Raises ToolchainError if the program does not run."""
     try:
         return process.run([program, *words], env={**ENVIRONMENT, **variables}, timeout_s=_TIMEOUT_S)
     except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
@@ -221,7 +221,7 @@ def _notes(spec: str, programs: Mapping[str, Path], listed: frozenset[str]) -> l
 
 
 def _llvmlite_at(path: Path) -> Path | None:
-    """Finds the folder of the package from the package, its parent, or its library."""
+    """Takes the package, its parent, or its library."""
     candidates = [path, path / "llvmlite", *path.parents[:2]]
     places = (place for place in candidates if place.name == "llvmlite" and (place / "binding").is_dir())
     return next(places, None)

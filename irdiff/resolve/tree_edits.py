@@ -1,10 +1,8 @@
-"""Finds the files that differ between two revisions, and whether they count.
-
-It reads the trees alone, before anything is installed or built. A file counts if compared code could depend
-on it. If none counts, a report says that nothing else differs; no kernel is called unchanged.
+"""Finds the files that differ between two revisions, and whether compared code could depend on them, before
+anything is installed or built.
 
 Two revisions of a checkout of Triton give the same compiler if they differ only in files that are neither
-native nor installed (`checkout.py`). Otherwise both are built and compared by digest.
+native nor installed (`checkout.py`).
 
 In a repository of kernels every file counts, whatever its name: a workload may import it, open it, or read a
 pin in it. After the capture it is known which files were read.

@@ -41,8 +41,6 @@ _CAUSES = (
 
 
 class BuildOutput:
-    """Follows the output of ninja."""
-
     def __init__(self, label: str) -> None:
         self.lines: list[str] = []
         self._label, self._begin_s = label, time.monotonic()
@@ -77,7 +75,7 @@ def duration(seconds: float) -> str:
 
 
 def first_errors(lines: Sequence[str]) -> list[str]:
-    """Returns the first lines of a failed build that name an error, or its last lines if none does."""
+    """Falls back to the last lines if no line names an error."""
     errors: dict[str, None] = {}
     following = 0
     for line in lines:

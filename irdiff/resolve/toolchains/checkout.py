@@ -38,8 +38,6 @@ _MAX_STEPS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """The tree of one revision, read."""
-
     snapshot: Snapshot
     tree: Mapping[str, TreeEntry]
     """The entries that git lists: files, links, and submodules whose objects are not there."""
@@ -61,11 +59,11 @@ class Checkout:
 
     @property
     def native_paths(self) -> list[str]:
-        """Paths of the inputs of the native part, and of files that are read there through links."""
+        """Includes files that are read through links."""
         return sorted({*self.native, *(entry.path for entry in self.native.values())})
 
     def python_part(self, installed: Collection[str]) -> dict[str, TreeEntry]:
-        """Files of the Python part by their path in site-packages; see `python_part`."""
+        """By path in site-packages; see `python_part`."""
         # the link `_C/include` leads to headers for builds: of what lies behind a link to a folder setup.py
         # takes the packages, and what else it takes is installed already
         files = {
@@ -133,7 +131,6 @@ def _llvm_pin(tree: Mapping[str, TreeEntry]) -> str | None:
 
 
 def build_requirements(checkout: Checkout) -> list[str]:
-    """The build requirements in the checkout's pyproject.toml."""
     for text in texts(checkout.tree, ("pyproject.toml", "python/pyproject.toml")).values():
         with contextlib.suppress(tomllib.TOMLDecodeError):
             wanted = tomllib.loads(text).get("build-system", {}).get("requires")
@@ -143,20 +140,19 @@ def build_requirements(checkout: Checkout) -> list[str]:
 
 
 def texts(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, str]:
-    """Returns texts by path; bytes that are no UTF-8 are replaced."""
+    """Replaces bytes that are no UTF-8."""
     wanted = {path: files[path] for path in paths if path in files}
     contents = repository.read(list(wanted.values()))
     return {path: contents[entry.path].decode(errors="replace") for path, entry in wanted.items()}
 
 
 def differing_native(sides: Sides[Checkout]) -> list[str]:
-    """Lists native inputs that differ between the sides."""
     contents = sides.map(lambda side: {(path, *entry.content) for path, entry in side.native.items()})
     return sorted({path for path, *_ in contents.base ^ contents.head})
 
 
 def installed_files(site: Path) -> set[str]:
-    """Every file of the installed package by its path in site-packages."""
+    """By path in site-packages."""
     return {
         str(path.relative_to(site))
         for path in (site / "triton").rglob("*")
@@ -209,7 +205,7 @@ def is_native(path: str, named: re.Pattern[str]) -> bool:
 
 
 def purpose(path: str) -> str | None:
-    """Returns the purpose of a file that belongs to no compiler; None for any other file."""
+    """Returns None for a file that belongs to a compiler."""
     pure = PurePosixPath(path)
     folders = set(pure.parts[:-1])
     if any(part.startswith(".") for part in pure.parts):

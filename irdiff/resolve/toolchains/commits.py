@@ -2,13 +2,9 @@
 it.
 
 The native part comes from a release that was adopted for the revision's native digest, or from a build of a
-revision with the same digest. The environment links to the native part's files and holds the Python part as
-files of its own. Links are symbolic: a hard link would change the ctime of a gigabyte of files that other
-environments share, and with it every cached digest of them.
-
-Adoption declares that a release's native part is the one of a revision. Python-only work on top of the
-revision then needs no native build. It is kept by native digest, so that every revision with the same native
-inputs benefits.
+revision with the same digest. The environment links to the native part's files. Links are symbolic: a hard
+link would change the ctime of a gigabyte of files that other environments share, and with it every cached
+digest of them.
 """
 
 from __future__ import annotations
@@ -39,16 +35,16 @@ class NativePart:
     python_files: frozenset[str]
     """The files of the Python part, which are replaced."""
     origin: str
-    """Where it comes from, in words."""
+    """Where the native part comes from, in words."""
 
 
 def toolchain_of(
     checkout: Checkout, config: Config, *, build: bool, counted: Units = ()
 ) -> tuple[Toolchain, str]:
-    """Installs the toolchain of a revision if necessary. Returns it with a description of its origin. With
-    `counted`, it counts these lines.
+    """Installs the toolchain of a revision if necessary. Returns it with a description of its origin.
 
-    Raises ToolchainError if the native part cannot be built, or is missing and `build` is false.
+    counted: the lines that it counts. Raises ToolchainError if the native part cannot be built, or is missing
+    and `build` is false.
     """
     part = None if counted else _adopted(checkout, config)
     part = part or _built(checkout, config, build=build, counted=counted)
@@ -96,7 +92,6 @@ def _adopted(checkout: Checkout, config: Config) -> NativePart | None:
 
 
 def _built(checkout: Checkout, config: Config, *, build: bool, counted: Units) -> NativePart:
-    """Returns the native part of a build, or of the cache."""
     built = (native.build if build else native.find)(checkout, config, counted)
     if built is None:
         raise ToolchainError(

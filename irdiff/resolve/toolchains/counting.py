@@ -1,4 +1,4 @@
-"""Builds the compiler of head again so that it counts which lines of an edit run. This build is no side of a
+"""Builds the compiler of head again so that it counts which lines of an edit run. It is no side of a
 comparison: it compiles the cases again and reports its lines.
 """
 
@@ -57,7 +57,7 @@ def edit_of(sides: Sides[Checkout]) -> NativeEdit:
 
 
 def edited_lines(before: str, after: str) -> dict[int, str]:
-    """Returns added or changed lines of `after`, by their number from 1. Removed lines cannot run."""
+    """Maps line numbers from 1. Removed lines cannot run."""
     old, new = before.split("\n"), after.split("\n")  # as compilers count lines: no other character ends one
     changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return {

@@ -43,7 +43,7 @@ _shown: ContextVar[Callable[[str], None]] = ContextVar("shown", default=lambda _
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """An installed environment. `state` describes it as it was installed."""
+    """`state` describes the environment as it was installed."""
 
     name: str
     path: Path
@@ -83,7 +83,7 @@ def list_all(config: Config) -> list[Environment]:
 
 
 def touch(environment: Environment) -> None:
-    """Marks it as used, for `irdiff toolchain prune`."""
+    """Counts as a use for `irdiff toolchain prune`."""
     with contextlib.suppress(OSError):
         os.utime(environment.path / _STATE)
 
@@ -180,7 +180,7 @@ def make(
     *,
     python: str = sys.executable,
 ) -> Environment:
-    """Returns the environment of this name, and first fills it by `install(path, log)` if it is missing.
+    """Fills the environment by `install(path, log)` if it is missing.
 
     `install` gets an empty virtual environment of `python` and a log file, and returns the state to keep. If
     it raises an error, nothing half-done stays.
@@ -227,7 +227,7 @@ def show_progress(text: str) -> None:
 def install(
     path: Path, requirements: Sequence[str | Path], log: Path, config: Config, *options: str | Path
 ) -> None:
-    """Installs into an environment. Raises ToolchainError with the output of uv."""
+    """Raises ToolchainError with the output of uv."""
     words = ["pip", "install", "--compile-bytecode", "--python", path, *options, *requirements]
     try:
         uv(words, log, config)
@@ -240,7 +240,7 @@ def install(
 
 
 def uv(words: Sequence[str | Path], log: Path, config: Config) -> None:
-    """Runs uv. Raises ToolchainError with the end of its output."""
+    """Raises ToolchainError with the end of its output."""
     import uv as uv_package
 
     lines: list[str] = []

@@ -52,10 +52,9 @@ def worker_command(python: str, operation: str) -> list[str]:
 def identify(
     spec: str, python: str, path: Path, config: Config, chosen: Mapping[str, str] | None = None
 ) -> Toolchain:
-    """Identifies the toolchain of an interpreter.
-
-    spec: the user's name for it, without settings. chosen: the user's settings. Raises ToolchainError if it
-    has no Triton that starts and lists a backend, UsageError for a setting that it does not know.
+    """spec: the user's name for the toolchain, without settings. chosen: the user's settings. Raises
+    ToolchainError if the interpreter has no Triton that starts and lists a backend, UsageError for a setting
+    that it does not know.
     """
     chosen = chosen or {}
     spec += settings.suffix(chosen)
@@ -133,8 +132,8 @@ def installed(
     fill: Callable[[Path, Path], Mapping[str, object]],
     chosen: Mapping[str, str] | None = None,
 ) -> Toolchain:
-    """Returns the toolchain of an environment of irdiff, which `fill(path, log)` fills if it is missing, with
-    the user's settings. The result of `fill` is kept in its state. Raises ToolchainError, UsageError.
+    """Fills a missing environment by `fill(path, log)`, whose result is kept in its state. Raises
+    ToolchainError, UsageError.
     """
 
     def install(path: Path, log: Path) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from irdiff.resolve.toolchains.line_counting import Units
 from irdiff.store import key_of
 
 MAX_TREES = 4
-"""How many trees of interrupted builds are kept, of about 2 GB each."""
+"""A tree takes about 2 GB."""
 _TREE = ".tree"
 # What decides what is built. Names of Triton's setup.py and CMake, and those of compilers.
 _OF_BACKENDS = "|".join(name for backend in BACKENDS.values() for name in backend.BUILD_VARIABLES)
@@ -62,8 +62,6 @@ _INDIFFERENT = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class BuildKey:
-    """The key of a native build in the cache."""
-
     native_digest: str
     environment: Mapping[str, str]
     """Variables and versions that decide what is built."""
@@ -75,7 +73,7 @@ class BuildKey:
 
 
 def key_of_build(checkout: Checkout, config: Config, counted: Units = ()) -> BuildKey:
-    """With `counted`, the key of a build that counts lines, which never replaces one that does not."""
+    """A build that counts lines (`counted`) never replaces one that does not."""
     caller = config.tool_environment
     decisive = {
         name: value
@@ -100,9 +98,7 @@ def find(checkout: Checkout, config: Config, counted: Units = ()) -> Environment
 
 
 def build(checkout: Checkout, config: Config, counted: Units = ()) -> Environment:
-    """Returns the environment with the native part of a revision. Raises ToolchainError with the first
-    errors.
-    """
+    """Raises ToolchainError with the first errors."""
     key = key_of_build(checkout, config, counted)
     if environments.find(key.name, config) is None:
         purpose = f", which counts the lines of {len(counted)} files" if counted else ""
@@ -135,7 +131,7 @@ def build(checkout: Checkout, config: Config, counted: Units = ()) -> Environmen
 
 
 def kept_trees(config: Config) -> list[str]:
-    """Lists the builds that left a tree, the oldest first."""
+    """Lists the oldest first."""
     paths = [path for path in config.toolchains.glob(f"native-*{_TREE}") if path.is_dir()]
     return [path.name.removesuffix(_TREE) for path in sorted(paths, key=lambda path: path.stat().st_mtime)]
 
@@ -168,7 +164,7 @@ class _Build:
         return self.tree / "source"
 
     def export(self) -> None:
-        """Writes the source, unless an earlier build of the same source left its tree. Needs the lock."""
+        """Keeps the tree of an earlier build of the same source. Needs the lock."""
         snap, exported = self.checkout.snapshot, self.tree / "tree"
         with contextlib.suppress(OSError):
             if exported.read_text(encoding="utf-8") == snap.tree:
@@ -204,7 +200,7 @@ class _Build:
         return built[0]
 
     def install_wheel(self, wheel: Path, path: Path) -> dict[str, Any]:
-        """Installs it in the environment at `path`. Returns the state to keep."""
+        """Returns the state of the environment to keep."""
         checkout, config = self.checkout, self.config
         environments.install(path, [wheel, "setuptools<81"], self.log, config)
         try:

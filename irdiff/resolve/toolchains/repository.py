@@ -1,13 +1,12 @@
 """Git: revisions and the working tree as trees of blobs.
 
-GitPython finds a repository and its working tree, and starts nothing. Everything else is a git command,
-started by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no file
-monitor, no check of signatures. Filters of its attributes do run, because they define the content.
+Programs that a repository's configuration names do not run: no hook, no file monitor, no check of signatures.
+Filters of its attributes do run, because they define the content.
 
 A `Snapshot` names one tree and the store of its objects. The working tree becomes a tree too: its files,
 including uncommitted and untracked ones but not ignored ones, are written as objects to a folder of the cache
 that has the checkout's objects as alternates. So nothing below the user's checkout is ever written, not even
-its index, and all other code treats a commit and the working tree alike.
+its index.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _NO_PROGRAMS = (
 
 @dataclass(frozen=True, kw_only=True)
 class TreeEntry:
-    """One file of a tree, also in a submodule. A submodule without objects is one entry."""
+    """A submodule without objects is one entry."""
 
     path: str
     mode: str
@@ -75,13 +74,11 @@ class TreeEntry:
 
 
 class GitFailed(UsageError):  # noqa: N818 - reads better where it is caught
-    """Git refused: the repository lacks something, is damaged, or belongs to another user."""
+    """The repository lacks something, is damaged, or belongs to another user."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GitStore:
-    """Where the objects of a tree are read."""
-
     git_dir: Path
     common_dir: Path
     worktree: Path | None
@@ -105,7 +102,7 @@ class GitStore:
         env: Mapping[str, str] | None = None,
         fixed: Sequence[str] = _NO_PROGRAMS,
     ) -> bytes:
-        """Returns standard output of a git command. Raises GitFailed."""
+        """Returns standard output. Raises GitFailed."""
         objects = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
         worktree = [f"--work-tree={self.worktree}"] if self.worktree else []
         try:
@@ -128,7 +125,7 @@ class GitStore:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One tree: that of a commit, or of the working tree."""
+    """The tree of a commit, or of the working tree."""
 
     store: GitStore
     tree: str
@@ -146,7 +143,9 @@ class Snapshot:
 
     @property
     def name(self) -> str:
-        """The name in reports: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its commit or tree)."""
+        """Names the tree for reports: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its commit or
+        tree).
+        """
         short = (self.commit or self.tree)[:7]
         if self.spec == WORKING_TREE:
             return f"working tree {short}"
@@ -160,7 +159,7 @@ class Snapshot:
 
 
 def open_store(path: Path, config: Config) -> GitStore:
-    """Opens the repository that holds `path`. Raises UsageError if there is none."""
+    """Raises UsageError if no repository holds `path`."""
     git = _gitpython()
     try:
         with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
@@ -223,7 +222,7 @@ def _gitpython() -> ModuleType:
 
 
 def snapshot(store: GitStore, spec: str, config: Config) -> Snapshot:
-    """Returns the tree of a revision, or of the working tree for `.`. Raises UsageError."""
+    """Reads the working tree for `.`. Raises UsageError."""
     if spec == WORKING_TREE:
         return _working_tree(store, config)
     commit = commit_of(store, spec)
@@ -232,7 +231,7 @@ def snapshot(store: GitStore, spec: str, config: Config) -> Snapshot:
 
 
 def commit_of(store: GitStore, spec: str) -> str:
-    """Returns the full name of a commit. Raises UsageError if the repository has no such revision."""
+    """Returns the full name. Raises UsageError if the repository has no such revision."""
     try:
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{spec}^{{commit}}")
         return store.git(*words).decode().strip()
@@ -247,7 +246,7 @@ def commit_of(store: GitStore, spec: str) -> str:
 
 
 def is_dirty(store: GitStore) -> bool:
-    """Whether the working tree has changed, staged or untracked files. A bare repository has none."""
+    """Includes staged and untracked files. A bare repository is clean."""
     return store.worktree is not None and bool(store.git("status", "--porcelain"))
 
 
@@ -284,7 +283,7 @@ def default_base(store: GitStore, head: str) -> str:
 
 
 def entries(snap: Snapshot, config: Config) -> list[TreeEntry]:
-    """Returns every file of the tree, including those of submodules under their full path."""
+    """Includes files of submodules under their full path."""
     all_entries = []
     for entry in _own_entries(snap):
         if inner := _submodule(snap, entry, config):
@@ -298,7 +297,7 @@ def entries(snap: Snapshot, config: Config) -> list[TreeEntry]:
 
 
 def _own_entries(snap: Snapshot) -> Iterator[TreeEntry]:
-    """Yields the entries of one repository: a submodule is one entry."""
+    """A submodule is one entry."""
     listing = snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree)
     for line in filter(None, listing.split(b"\0")):
         head, _, name = line.partition(b"\t")
@@ -307,7 +306,7 @@ def _own_entries(snap: Snapshot) -> Iterator[TreeEntry]:
 
 
 def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
-    """Returns contents by path, with one git process for each repository."""
+    """Starts one git process for each repository."""
     contents: dict[str, bytes] = {}
     files = [entry for entry in wanted if not entry.is_submodule]
     for store in {entry.store for entry in files}:
@@ -329,7 +328,7 @@ def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
 
 
 def ignored(store: GitStore) -> IgnoredFiles | None:
-    """Returns ignored files of a repository's working tree; None if it has no working tree."""
+    """Returns None if there is no working tree."""
     if store.worktree is None:
         return None
     words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
@@ -417,9 +416,7 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
 
 
 def _left_out(worktree: Path, git: Callable[..., bytes], config: Config) -> Iterator[bytes]:
-    """Yields paths in the working tree that are no part of it: irdiff's own cache, and repositories without a
-    commit.
-    """
+    """Yields irdiff's own cache, and repositories without a commit."""
     root, cache = worktree.resolve(), config.cache.resolve()
     if cache.is_relative_to(root) and cache != root:
         yield os.fsencode(cache.relative_to(root))
