@@ -1,9 +1,8 @@
 """The acceptance file: findings that a person accepts until a day, kept under version control.
 
 An entry holds for the concrete changes of some cases between two toolchains. Or it holds, with an issue, for
-one rule on some cases, targets or files, however they change. A change group joins changes that differ in
-constants, types and positions, so an entry lists the digest of each case's change in one run. Another change
-of the same case, another case of the group and another toolchain must be reviewed again.
+one rule on some cases, targets or files, however they change. Another change of the same case, another case
+of the group and another toolchain must be reviewed again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-"""Creates the entries that `irdiff gate --accept` and `--renew` write."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -43,7 +41,7 @@ def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision)
 
 
 def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
-    """One entry for each group or case. Raises UsageError."""
+    """Writes one entry for each group or case. Raises UsageError."""
     changes = {case.id: case.edit for case in run.cases}
     entries = []
     for name in names:
@@ -105,8 +103,8 @@ def _between(run: Run) -> dict[str, Any]:
 def renew(run: Run, present: tuple[Accepted, ...], decision: Decision) -> tuple[Accepted, ...]:
     """Renews entries of the same changes for this run's toolchains and a new last day.
 
-    It accepts nothing new: each change, including constants and positions, was reviewed before. Reason and
-    issue are kept if not given. Changes that are settled until that day already are left out.
+    It accepts nothing new, because each change, including constants and positions, was reviewed before.
+    Reason and issue are kept if not given.
     """
     changes = {case.id: case.edit for case in run.cases}
     settled = {

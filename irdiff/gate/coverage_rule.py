@@ -1,5 +1,3 @@
-"""Rules on coverage: targets with enough compared cases, and changed code that no launch ran."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +18,6 @@ def is_whole(run: Run) -> bool:
 
 
 def not_launched(run: Run) -> Iterator[tuple[str, Objection]]:
-    """Yields the path of each file."""
     for file in run.reach.files if run.reach else ():
         if file.not_run:
             words = f"new or changed, and ran in no launch: {', '.join(file.not_run)}"

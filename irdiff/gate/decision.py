@@ -19,7 +19,6 @@ _EQUAL = {
 
 
 def of(run: Run, timing: TimingResults | None) -> Iterator[tuple[str, str]]:
-    """Answers in the order in which they matter."""
     timed = timing.cases if timing else ()
     yield "does not compile", _broken(run)
     yield "slower", _moved(timed, Speed.SLOWER)

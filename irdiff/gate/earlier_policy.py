@@ -1,5 +1,3 @@
-"""Recognizes spellings of earlier policies, and names their replacements."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

@@ -61,7 +61,7 @@ def _moved(rule: FactRule, names: Sequence[str], case: Case) -> Objection | None
 
 
 def _uncounted(names: Sequence[str], case: Case) -> Objection | None:
-    """A counted figure that the case lacks is unknown, whatever other figures the rule names."""
+    """Reports a counted figure that the case lacks as unknown, whatever other figures the rule names."""
     for name in names:
         named = [each for each in statistics.STATISTICS if name in (each.name, *each.facts)]
         is_counted = bool(named) and all(each.resource is Resource.WORK for each in named)
@@ -119,5 +119,5 @@ def compile_time(rule: FactRule, cases: Sequence[Case]) -> Objection | None:
 
 
 def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Seconds in the stages that both sides ran: if one side stopped early, the rest means nothing."""
+    """Counts stages that both sides ran: if one side stopped early, the rest means nothing."""
     return sum(seconds for stage, seconds in times.items() if stage in other)

@@ -1,4 +1,4 @@
-"""The gate's answer, with the words of every output. It is plain text: the caller escapes it."""
+"""The gate's answer, as plain text: the caller escapes it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class EqualOutputs:
-    """These GPUs wrote the same bytes on both sides."""
-
     devices: tuple[str, ...]
 
 
@@ -45,7 +43,6 @@ class GateFinding:
     detail: str
     """The deciding figures."""
     needs_gpu: bool
-    """As in `Objection`."""
     groups: tuple[str, ...]
     """Ids of the change groups behind it; empty if none can be accepted."""
     changes: Mapping[str, str | None]
@@ -98,7 +95,7 @@ class RuleOutcome:
 
     @property
     def word(self) -> str:
-        """`pass`, `warn`, `settled`, `review` or `deny`: the worst of its findings."""
+        """Returns `pass`, `warn`, `settled`, `review` or `deny`: the worst of its findings."""
         blocking = {finding.action for finding in self.findings if finding.blocks}
         if blocking:
             return (Action.DENY if Action.DENY in blocking else Action.REVIEW).value
@@ -130,7 +127,7 @@ class RuleOutcome:
 
     @property
     def ordered(self) -> list[GateFinding]:
-        """Findings that block come first, and violated ones before unknown ones."""
+        """Puts findings that block first, and violated ones before unknown ones."""
         unknown = Certainty.UNKNOWN
         return sorted(
             self.findings,
@@ -140,8 +137,6 @@ class RuleOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseCounts:
-    """Counts cases by their evidence."""
-
     machine_code: int
     as_text: int
     """Compared in the text of their last stage, because there is no binary."""
@@ -198,8 +193,6 @@ def _evidence(case: Case) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FindingLine:
-    """One finding, or several that differ only in their names."""
-
     name: str
     """The name of the first."""
     more: int
@@ -245,7 +238,6 @@ class Outcome:
         return sorted(self.rules, key=lambda rule: rule.holds)
 
     def groups_of(self, finding: GateFinding) -> str:
-        """Short ids in the order of reports."""
         names = [name for group, name in self.group_names.items() if group in finding.groups]
         return " ".join([*names[:_MAX_GROUPS], *(["…"] if len(names) > _MAX_GROUPS else [])])
 
@@ -255,8 +247,8 @@ class Outcome:
         return f"{words} [{named}]" if named else words
 
     def lines(self, rule: RuleOutcome) -> list[FindingLine]:
-        """Findings with the same groups and words share a line. All cases of a target that lack the same data
-        share one too.
+        """Joins findings with the same groups and words, and all cases of a target that lack the same
+        data.
         """
         alike: dict[tuple[str, str, str], list[GateFinding]] = {}
         for finding in rule.ordered:
@@ -277,7 +269,7 @@ class Outcome:
 
     @property
     def waiting(self) -> Sequence[str]:
-        """Short ids."""
+        """Returns short ids."""
         groups = {
             group
             for rule in self.rules

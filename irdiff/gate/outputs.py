@@ -1,6 +1,4 @@
-"""Prints the gate's answer as text, JSON, Markdown, JUnit XML, and as the document of a release. Each begins
-with pass or fail, followed by each rule and its deciding findings.
-"""
+"""Prints the gate's answer as text, JSON, Markdown, JUnit XML, and as the document of a release."""
 
 from __future__ import annotations
 
@@ -38,8 +36,6 @@ _MOST_CHARACTERS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Again:
-    """The parts of the command that runs the gate again."""
-
     call: str
     policy: str
     """If empty, that of the current folder."""
@@ -104,7 +100,6 @@ def _accepting(again: Again, names: Sequence[str], *more: str) -> str:
 
 
 def as_json(outcome: Outcome) -> str:
-    """The same outcome gives the same bytes."""
     fields = {
         "schema": SCHEMA,
         "passed": outcome.passed,
@@ -154,7 +149,7 @@ def markdown(outcome: Outcome, limit: int = _MARKDOWN_LIMIT) -> str:
 
 
 def junit(outcome: Outcome) -> str:
-    """Writes one suite for each rule, one test case for each finding, as CI systems show them.
+    """Writes one suite for each rule, one test case for each finding.
 
     A rule that does not hold is a failure, an undecided rule is an error, and a settled finding is skipped.
     The format has no standard; names follow the schema of Jenkins' xUnit plugin (junit-10.xsd), which GitLab,
@@ -170,7 +165,7 @@ def junit(outcome: Outcome) -> str:
 
 
 def _compared(outcome: Outcome) -> ET.Element:
-    """A test of its own: that anything was compared."""
+    """Makes a test of its own: that anything was compared."""
     suite = ET.Element("testsuite", name="compared")
     test = ET.SubElement(suite, "testcase", classname="compared", name=clean(outcome.counts.words))
     if not outcome.passed and all(rule.holds for rule in outcome.rules):
@@ -273,7 +268,6 @@ class ReleaseRun:
 
 
 def render(parts: Sequence[ReleaseRun]) -> str:
-    """The same parts in the same order give the same bytes."""
     pairs = dict.fromkeys((part.run.base.version, part.run.head.version) for part in parts)
     title = ", ".join(f"{base} → {head}" for base, head in pairs)
     template = templates.markdown().get_template("release.md.j2")
@@ -281,7 +275,6 @@ def render(parts: Sequence[ReleaseRun]) -> str:
 
 
 def verdict(parts: Sequence[ReleaseRun]) -> str:
-    """Never a pass without a policy."""
     outcomes = [part.outcome for part in parts if part.outcome]
     if not outcomes:
         return "no policy was given: nothing here is a pass"

@@ -24,8 +24,6 @@ SCHEMA = "irdiff-policy/2"
 
 
 class Action(StrEnum):
-    """The consequence if a rule does not hold."""
-
     DENY = "deny"
     """The gate fails until a person accepts the findings of this very rule."""
     REVIEW = "review"
@@ -163,7 +161,7 @@ MORE_FACTS = (FITS, DETERMINISTIC, COMPILE_S)
 
 
 class CoverageRule(_Rule):
-    """See `Requires`. The fields below `requires` are for `compared` alone."""
+    """The fields below `requires` are for `compared` alone."""
 
     kind: Literal["coverage"]
     requires: Requires = Requires.COMPARED

@@ -1,4 +1,4 @@
-"""Applies each kind of rule to one run. The findings do not consider acceptances."""
+"""Applies each kind of rule to one run. Acceptances come later (`settling`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from irdiff.model import COMPARED_VERDICTS, Case, Run, Verdict
 from irdiff.report import edit_coverage
 
 Timings = Mapping[str, Sequence[TimedCase]]
-"""By case id."""
 
 
 def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFinding]]:

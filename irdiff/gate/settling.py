@@ -34,7 +34,7 @@ class Settler:
         self._by_change = [entry for entry in accepted if entry.changes]
         self._used: set[int] = set()
         self._ended: set[int] = set()
-        """Places in `_by_subject`: of those that would have settled a finding if they had not ended."""
+        """Places in `_by_subject` of entries that would have settled a finding if they had not ended."""
         self._cases = {case.id: case for case in run.cases}
         self._patterns = [case_ids.literally(entry.cases, self._cases) for entry in self._by_subject]
         self._files = frozenset(file.path for file in run.reach.files) if run.reach else frozenset()

@@ -1,8 +1,8 @@
 """Decides which tests launch changed code, and which launch none.
 
 A test is *unchanged* if each side followed it to its end, all of its launches were compared and have the same
-code and arguments on both sides, and nothing else that it depends on differs. A test of head that launches
-anything that changed is *changed*. All others are *not known*, with the first reason.
+code and arguments, and nothing else that it depends on differs. A test of head that launches anything that
+changed is *changed*. All others are *not known*, with the first reason.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _ComparedTest:
 def _reads(
     base: RecordedTest | None, head: RecordedTest | None, cases: Mapping[Pair, Case | None]
 ) -> Iterator[tuple[str, StageStatus]]:
-    """A text that a test did not get is compared like the stage of its case."""
+    """Compares a text that a test did not get like the stage of its case."""
     if base is None or head is None:
         return
     if [stage for _, stage, _ in base.reads] != [stage for _, stage, _ in head.reads]:

@@ -1,5 +1,3 @@
-"""Reads from `timing.json` what the gate needs of a measurement."""
-
 from __future__ import annotations
 
 import math
@@ -90,7 +88,7 @@ def _timed(timing: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
 
 
 def _note(timing: CaseTiming, unfit: str) -> str:
-    """A fault comes before anything else."""
+    """Puts a fault before anything else."""
     if timing.outputs.status in FAULTS:
         side = f" at {timing.outputs.side}" if timing.outputs.side else ""
         return f"{timing.outputs.status}{side}: {timing.outputs.message}"
@@ -98,7 +96,7 @@ def _note(timing: CaseTiming, unfit: str) -> str:
 
 
 def _unfit(timing: CaseTiming, gpu: GpuRecord | None) -> str:
-    """Empty if the measurement is reliable. No comparison holds for a NaN."""
+    """Returns nothing if the measurement is reliable. No comparison holds for a NaN."""
     if gpu is None:
         return "nothing is recorded of this GPU"
     if not gpu.trustworthy:

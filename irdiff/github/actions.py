@@ -38,7 +38,7 @@ class ActionsCache:
 
 
 def newest_run(client: Client, workflow: str, commit: str) -> WorkflowRun | None:
-    """For a commit of a pull request, without skipped runs."""
+    """Returns the newest run for a commit of a pull request, without skipped ones."""
     runs = _runs(client, workflow, head_sha=commit, event="pull_request")
     real = [run for run in runs if run.get("conclusion") != "skipped"]
     newest = max(real, key=lambda run: int(run["run_number"]), default=None)
@@ -63,8 +63,8 @@ def rerun(client: Client, run: WorkflowRun) -> None:
 
 
 def fetch_artifact(client: Client, run_id: int, name: str, place: Path) -> bool:
-    """Downloads the newest artifact of that name as a zip file; returns False if there is none. Raises
-    GithubError, also if it is larger than any run.
+    """Downloads a zip file; returns False if there is no artifact of that name. Raises GithubError, also if
+    it is larger than any run.
     """
     parameters = {"name": name, "per_page": _PAGE}
     path = f"/actions/runs/{run_id}/artifacts"

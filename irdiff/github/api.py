@@ -1,5 +1,4 @@
-"""Sends requests to GitHub through PyGithub. It waits when GitHub asks for it, and otherwise raises one clear
-error.
+"""Sends requests to GitHub through PyGithub, and waits when GitHub asks for it.
 
 Waiting follows "Best practices for using the REST API" (docs.github.com): `retry-after` first, then
 `x-ratelimit-reset` if nothing remains, then a minute, growing. The token is in no message and no log.
@@ -124,8 +123,8 @@ class Client:
         return self._patiently(send, to, True)
 
     def download(self, path: str, place: Path, *, limit_bytes: int, to: str) -> None:
-        """Downloads from an address that redirects, such as an artifact's. The token goes to GitHub alone,
-        not to the other host. Raises GithubError for more than `limit_bytes`.
+        """Follows a redirect, such as an artifact's. The token goes to GitHub alone. Raises GithubError for
+        more than `limit_bytes`.
         """
         address = f"{self._api_url}/repos/{self.repository}{path}"
 

@@ -45,7 +45,7 @@ def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
 
 
 def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
-    """An error of a file is annotated once, however many cases have it."""
+    """Annotates an error of a file once, however many cases have it."""
     for shared in error_clusters.errors(case for case in run.cases if case.verdict is Verdict.BROKEN):
         of_path: dict[tuple[str, int], list[Case]] = {}
         for case in shared.cases:
@@ -58,7 +58,7 @@ def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
 
 
 def _place_of_failure(case: Case) -> tuple[str | None, int] | None:
-    """The place where a program of the repository failed; None for any other case."""
+    """Returns the place where a program of the repository failed; None for any other case."""
     failure = failed_program(case)
     if failure is None:
         return None
@@ -88,7 +88,7 @@ def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
 
 
 def _place(run: Run, case: Case, root: str) -> tuple[str | None, int]:
-    """None if the run names no file below `root`."""
+    """Returns no path if the run names no file below `root`."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
     if launch is None:
         return None, 1

@@ -1,11 +1,11 @@
 """The one comment of irdiff on a pull request: created, updated in place, older ones minimized.
 
-The comment carries a hidden marker. Only comments by the token's own account count: anybody can write a
-marker into a comment, and nobody else's comment is ever touched.
+Only comments by the token's own account that carry a hidden marker count: nobody else's comment is ever
+touched.
 
-The comment says what a push changed: this run's groups against those that it had before. A hidden line keeps
-the groups for the last commit, and for the commit before, so a job that runs twice for one commit says the
-same twice. Only comments by the token's own account are read, and of that line only what has its exact form.
+The comment says what a push changed. A hidden line keeps the groups for the last commit, and for the commit
+before, so a job that runs twice for one commit says the same twice. Of that line only what has its exact form
+is read.
 """
 
 from __future__ import annotations
@@ -92,10 +92,9 @@ def post(
     commit: str | None = None,
     pushed: Pushed | None = None,
 ) -> Posted:
-    """Updates the comment.
-
-    render: returns the report in at most so many characters. pushed: the comment says what is new since its
-    former commit. commit: nothing is written if the pull request's head is another one. Raises GithubError.
+    """render: returns the report in at most so many characters. pushed: the comment says what is new since
+    its former commit. commit: nothing is written if the pull request's head is another one. Raises
+    GithubError.
     """
     for limit in _LIMITS:
         text = body(key, render(limit), footer)
@@ -188,8 +187,8 @@ def _plain_login(actor: Mapping[str, Any] | None) -> str | None:
 
 
 def find_pull_request(client: Client, head: str, commit: str) -> int | None:
-    """Returns the open pull request of `OWNER:BRANCH` at a commit, if any. The event of a fork's run names no
-    pull request: both arguments come from the event, not the run.
+    """Returns the open pull request of `OWNER:BRANCH` at a commit. The event of a fork's run names no pull
+    request: both arguments come from the event, not the run.
     """
     pulls: Any = client.rest(
         "GET",
@@ -224,7 +223,7 @@ class Pushed:
 
 
 def of_run(run: Run, commit: str | None) -> Pushed | None:
-    """None if the commit is unknown, or there are more groups than a comment keeps."""
+    """Returns None if the commit is unknown, or there are more groups than a comment keeps."""
     if commit is None or len(run.groups) > _MOST_GROUPS:
         return None
     return Pushed(commit=commit, groups=run_changes.short_prints(run, _DIGITS))

@@ -29,8 +29,6 @@ class IssueDone(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenIssue:
-    """An open issue of this account."""
-
     number: int
     key: str
     title: str

@@ -1,6 +1,5 @@
 """Renders the workflows that `irdiff init --github` writes, from the templates in `reports/github/`. They use
-the actions in this repository's `.github/actions` at one commit, so they install irdiff at that commit, with
-its dependencies by hash.
+the actions in this repository's `.github/actions` at one commit, so they install irdiff at that commit.
 """
 
 from __future__ import annotations

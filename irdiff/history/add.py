@@ -1,5 +1,3 @@
-"""Adds runs, inventories and timed sessions to the history, each once."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -161,7 +159,7 @@ def _carried(database: Database) -> int:
 
 
 def add_timings(database: Database, session: Session, results: TimingResults) -> int:
-    """Adds the timings of each GPU, which replace those of the same session. Returns how many.
+    """Replaces timings of the same session. Returns how many it added.
 
     A version with the same machine code as another gets its time. The reference gets its own time, and how
     far off its binary was when loaded a second time.
@@ -170,8 +168,8 @@ def add_timings(database: Database, session: Session, results: TimingResults) ->
 
 
 def add_run_timings(database: Database, run: Run, results: TimingResults) -> int:
-    """Adds the timings of a run's own cases, with base as the reference of head. Returns how many; 0 if both
-    sides are one version of the history.
+    """Takes base as the reference of head. Returns how many timings it added; 0 if both sides are one version
+    of the history.
     """
     sides = versions.of_run(run)
     if sides.base.name == sides.head.name:
@@ -181,7 +179,6 @@ def add_run_timings(database: Database, run: Run, results: TimingResults) -> int
 
 _Figures = tuple[object, ...]
 _CaseTimings = Iterator[tuple[str, str, _Figures]]
-"""Case, version, and its measurements."""
 
 
 def _put_timings(
@@ -223,7 +220,7 @@ def _of_case(timing: CaseTiming, sides: Sides[Version]) -> _CaseTimings:
 
 
 def _figures(timing: CaseTiming) -> tuple[_Figures, _Figures]:
-    """Returns those of the control (the second copy of base), and of head."""
+    """Returns figures of the control (the second copy of base), and of head."""
     measured = timing.measurement
     assert measured is not None
     head = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)

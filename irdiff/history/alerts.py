@@ -67,7 +67,7 @@ class Alert:
 
 
 def check(series: SeriesLines, place: int | None = None) -> Alert:
-    """By default checks the newest version, even if it was compared with none."""
+    """Checks the newest version by default, even if it was compared with none."""
     last = len(series.versions) - 1 if place is None else place
     pair = next((pair for pair in reversed(series.pairs) if pair.head == last), None)
     verdicts = pair.verdicts if pair else {}
@@ -108,7 +108,6 @@ def _is_grave(step: Step) -> bool:
 
 
 def _edits(new_steps: Iterable[Step]) -> dict[str, str]:
-    """Returns the change group of each case."""
     return {
         case: f"{step.title} (pass {step.group.pass_name})" if step.group.pass_name else step.title
         for step in new_steps
@@ -150,7 +149,7 @@ def _newest(line: TimingLine, last: int) -> tuple[float, float] | None:
 
 
 def is_undone(series: SeriesLines, alert: Alert) -> bool:
-    """Everything compiles again, is as fast and has its former code."""
+    """Requires that everything compiles again, is as fast and has its former code."""
     place = next(n for n, version in enumerate(series.versions) if version.label == alert.version)
     return (
         all(_compiles_again(series, case, place) for case in alert.broken)
@@ -166,7 +165,7 @@ def _compiles_again(series: SeriesLines, case: str, place: int) -> bool:
 
 
 def _is_fast_again(series: SeriesLines, slowdown: Slowdown, place: int) -> bool:
-    """The last time after the alert is within noise of the level before it."""
+    """Requires that the last time after the alert is within noise of the level before it."""
     for line in series.timings.get(slowdown.case_id, ()):
         after = [point for point in line.points[place + 1 :] if point is not None]
         at = line.points[place]
@@ -177,7 +176,7 @@ def _is_fast_again(series: SeriesLines, slowdown: Slowdown, place: int) -> bool:
 
 
 def markdown(alert: Alert) -> str:
-    """The body of an issue; a line or two without news."""
+    """Writes the body of an issue; a line or two without news."""
     text = templates.markdown().get_template("history-alert.md.j2").render(alert=alert)
     return text.rstrip("\n") + "\n"
 

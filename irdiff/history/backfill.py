@@ -58,7 +58,7 @@ class Backfill:
         return add.selection_key(self.targets, chosen.tiers, chosen.cases, self.corpus, self.compiler)
 
     def run(self, points: Sequence[Point]) -> Backfilled:
-        """Points are in order, the oldest first."""
+        """Takes the oldest point first."""
         measured: list[str] = []
         compared: list[tuple[str, str]] = []
         gaps: list[str] = []
@@ -129,7 +129,7 @@ class Backfill:
         return resolve_sides(spec, spec, self.sides, self.config).base
 
     def whole_names(self, newest_first: Sequence[Point]) -> tuple[str, ...]:
-        """The newest version expands the patterns, because it has the most launches."""
+        """Expands the patterns with the newest version, because it has the most launches."""
         patterns = self.options.cases
         for point in newest_first if patterns else ():
             with contextlib.suppress(ToolchainError), self.progress() as report:

@@ -1,8 +1,8 @@
 """Writes records for PyTorch's benchmark database and dashboard.
 
 One record is one metric of one case of one version, with the fields of the table `oss_ci_benchmark_v3`
-(pytorch/test-infra, clickhouse_db_schema/oss_ci_benchmark_v3/schema.sql). PyTorch's wiki describes them on
-the page "PyTorch OSS benchmark infra". The uploader adds the fields that name the job.
+(pytorch/test-infra, clickhouse_db_schema/oss_ci_benchmark_v3/schema.sql). The uploader adds the fields that
+name the job.
 """
 
 from __future__ import annotations

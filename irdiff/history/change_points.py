@@ -1,15 +1,14 @@
 """Finds steps of a noisy line: where its level moved, and not only its noise.
 
 PELT with the cost l2 (Killick, Fearnhead and Eckley, 2012), of the library ruptures, proposes where the level
-may have moved, in logarithms, so that a share counts the same at any level. A proposal is a step if it is
-larger than what the line itself does without one:
-- its own quartiles. rustc-perf calls a change significant beyond the upper quartile of a benchmark's earlier
-changes plus a multiple of their interquartile range. Here those are the distances of a line's points from the
-level of their stretch, so a noisy line needs a larger step than a quiet one;
+may have moved, in logarithms. A proposal is a step if it is larger than what the line itself does without
+one:
+- its own quartiles, as rustc-perf judges changes: the upper quartile of the distances of a line's points from
+the level of their stretch, plus a multiple of the interquartile range;
 - no less than `LEAST_SHARE`: below that an H200's own clocks move whole sessions.
 
-A single point is no level: a step has two points on each side. For the last point alone, `beyond_noise` says
-whether it has left the line's noise.
+A step has two points on each side. For the last point alone, `beyond_noise` says whether it has left the
+line's noise.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class LevelStep:
 
 
 def level_steps(values: Sequence[float]) -> list[LevelStep]:
-    """Values are positive; steps are sorted, the oldest first."""
+    """Takes positive values; returns the oldest step first."""
     logs = np.log(np.asarray(values, dtype=float))
     places = _placed(logs, _proposed(logs))
     while True:

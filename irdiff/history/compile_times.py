@@ -1,4 +1,4 @@
-"""Finds where compile time moved in a run, from the history of each case. A single pair of times cannot show
+"""Finds where compile time moved in a run, from the history of each case: a single pair of times cannot show
 it.
 """
 

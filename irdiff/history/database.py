@@ -1,15 +1,12 @@
 """One history: a DuckDB file that any number of processes may read and write, one at a time.
 
-DuckDB lets one process open a file for writing. Others wait at a lock file next to it: readers share it, a
-writer has it alone, so nobody sees DuckDB's own error. A writer works in one transaction: whenever it is
-killed, the file is as it was before, or as it is after.
+DuckDB lets one process open a file for writing. Others wait at a lock file next to it, so nobody sees
+DuckDB's own error. A writer works in one transaction, so a killed one changes nothing.
 
 A *version* is one side of a comparison as its run names it: a release, a nightly wheel, a commit. Versions of
 one kind form a *series*, which `sort_key` orders as text. A *fact* is a number with its unit in its name;
 facts of a version come from compiling it (`measured`) or from a neighbour with the same machine code
 (`carried`). Facts that depend on the machine (compile time, timings) are never carried.
-
-A history can also be a folder of Parquet files, one for each table, for a bucket or another tool; and back.
 """
 
 from __future__ import annotations
@@ -62,7 +59,6 @@ TABLES: Mapping[str, str] = {
         median_us DOUBLE NOT NULL, ratio DOUBLE NOT NULL, ratio_low DOUBLE NOT NULL,
         ratio_high DOUBLE NOT NULL, noise_floor DOUBLE NOT NULL, outputs VARCHAR NOT NULL""",
 }
-"""Columns by table, in the order of writing."""
 
 _KEYED_BY_TWO = frozenset({"inventories", "compilations", "stage_costs", "facts"})
 """Tables whose key is their first two columns; that of the others is the first. New rows replace all rows
@@ -82,7 +78,7 @@ class HistoryError(IrdiffError):
 
 
 class Database:
-    """An open history. Use `writing` or `reading`."""
+    """Use `writing` or `reading`."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -98,7 +94,6 @@ class Database:
         return [make(**dict(zip(names, values, strict=True))) for values in self._connection.fetchall()]
 
     def value(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """Returns the first value of the first row, if any."""
         return next((values[0] for values in self.rows(query, parameters)), None)
 
     def run(self, statement: str, parameters: Sequence[object] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Compiles one version once: its launches, whether they compile, their facts and their cost.
+"""Compiles one version once, for its facts and cost.
 
 A comparison keeps facts only of changed cases; a line needs them of every case. Compiled results lie in the
 store, so comparing two measured versions compiles next to nothing.

@@ -1,4 +1,4 @@
-"""Lines: the value of one fact of one case in each version of a series, in the series' order."""
+"""The value of one fact of one case in each version of a series, in the series' order."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ class VersionPair:
 
     @property
     def groups(self) -> frozenset[HistoryGroup]:
-        """Groups that hold a case."""
         return frozenset(verdict.group for verdict in self.verdicts.values() if verdict.group)
 
 
@@ -141,7 +140,7 @@ def read(database: Database, series: str) -> SeriesLines:
 
 
 def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict[str, tuple[TimingLine, ...]]:
-    """The last session counts if a version was timed several times."""
+    """Uses the last session if a version was timed several times."""
     measured = database.rows(
         """SELECT case_id, gpu_name, reference, timings.version, median_us, ratio, ratio_low, ratio_high,
         noise_floor, outputs FROM timings JOIN sessions USING (session)
@@ -164,7 +163,7 @@ def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict
 
 
 def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[VersionPair, ...]:
-    """The last run counts if several runs compared a case."""
+    """Uses the last run if several runs compared a case."""
     compared = database.rows(
         """SELECT base, head, list(run ORDER BY created, run),
         arg_max((run, created, duration_s, place), (compared, created)),

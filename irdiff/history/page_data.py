@@ -1,7 +1,5 @@
-"""Arranges the lines of a series for the site's page: in columns, by what a view needs at once.
-
-A page that opens loads the overview alone: what each version moved, and the names of all kernels. A kernel's
-lines, and the moves of a pair, are loaded when they are shown.
+"""Arranges the lines of a series for the site's page, which loads the overview first and the rest when it is
+shown.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ def _series(series: SeriesLines, steps: Sequence[Step]) -> Json:
 
 
 def _pair(series: SeriesLines, pair: VersionPair, steps: Sequence[Step]) -> Json:
-    """Counts as [target, verdict, count]."""
+    """Counts are [target, verdict, count]."""
     verdicts = [(case, verdict.verdict) for case, verdict in pair.verdicts.items()]
     target = {case.case_id: case.target for case in series.cases.values()}
     counts = Counter((target[case], verdict) for case, verdict in verdicts if case in target)
@@ -104,7 +102,6 @@ def _cost_compiled(series: SeriesLines, case: str) -> Values:
 
 
 def _kernels(series: Sequence[SeriesLines]) -> list[Json]:
-    """For the search."""
     kernels: dict[str, set[str]] = defaultdict(set)
     counts = Counter[str]()
     for case in (case for each in series for case in each.cases.values()):
@@ -117,7 +114,7 @@ def _kernels(series: Sequence[SeriesLines]) -> list[Json]:
 
 
 def _step_summary(step: Step) -> Json:
-    """Resources and time come before counts of instructions."""
+    """Puts resources and time before counts of instructions."""
     facts = Counter(move.fact for move in step.moves)
     return {
         "id": step.id,

@@ -1,10 +1,8 @@
 """Collects the binaries of many versions as one run, to be timed in one session on one GPU against one
 reference.
 
-The run folders of a series hold the binaries of what changed from neighbour to neighbour; what did not change
-has its neighbour's. Here each case has one entry for each machine code, `family/workload:label~3.7.0`, whose
-base is the reference and whose head is that version. So `irdiff time` needs no compiler and no history, only
-this folder.
+Each case has one entry for each machine code, `family/workload:label~3.7.0`, whose base is the reference and
+whose head is that version. So `irdiff time` needs no compiler and no history, only this folder.
 """
 
 from __future__ import annotations

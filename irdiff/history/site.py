@@ -33,8 +33,6 @@ _LEVEL = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """Counts of the site's content."""
-
     versions: int
     cases: int
     steps: int

@@ -1,9 +1,9 @@
 """Steps: where the lines of cases moved, grouped by cause.
 
-The cases that one run puts into one change group, and whose facts moved, are one step: the same edit moved
-them. An edit that may be wrong is a step, whether a fact moved or not. Facts are exact, so any other number
-is a move. Timings are noisy: neighbours of one session differ if their intervals say so, and long lines where
-`change_points` finds a level.
+Cases of one change group whose facts moved are one step: the same edit moved them. An edit that may be wrong
+is a step, whether a fact moved or not. Facts are exact, so any other number is a move. Timings are noisy:
+neighbours of one session differ if their intervals say so, and long lines where `change_points` finds a
+level.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ _WITHOUT_GROUP: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """One line that moved."""
-
     case_id: str
     fact: str
     """A fact's name, or `time`, whose values are ratios to a reference."""
@@ -79,7 +77,7 @@ class Step:
 
 
 def find(series: SeriesLines) -> list[Step]:
-    """The newest come first, and the gravest of a pair."""
+    """Puts the newest first, and the gravest of a pair."""
     timed = _timing_moves(series)
     steps = [step for pair in series.pairs for step in _of_pair(series, pair, timed)]
     return sorted(steps, key=lambda step: (-step.head, not step.is_hazard, -len(step.cases), step.id))
@@ -138,7 +136,6 @@ def _step(
 
 
 def _title(verdict: str, cases: Sequence[str]) -> str:
-    """For cases in no group."""
     names = sorted({case.partition(":")[0] for case in cases})
     return f"{_WITHOUT_GROUP.get(verdict, f'moved, though {verdict}')}: {first_few(names, _NAMED)}"
 
@@ -156,7 +153,7 @@ def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | N
 
 
 def bisect_command(series: SeriesLines, base: int, head: int, case: str) -> str:
-    """Empty if the versions are neither commits nor releases."""
+    """Returns nothing if the versions are neither commits nor releases."""
     good, bad = series.versions[base], series.versions[head]
     if series.name == COMMITS:
         return f"irdiff bisect {good.name} {bad.name} --case '{case}'"
@@ -170,7 +167,7 @@ def bisect_command(series: SeriesLines, base: int, head: int, case: str) -> str:
 
 
 def _timing_moves(series: SeriesLines) -> dict[tuple[str, int, int], Move]:
-    """By case and pair. A case that was timed on several kinds of GPU counts with the largest move."""
+    """Keyed by case and pair. A case that was timed on several kinds of GPU counts with the largest move."""
     largest: dict[tuple[str, int, int], Move] = {}
     for case, lines in series.timings.items():
         for line in lines:
@@ -199,8 +196,8 @@ def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
 
 
 def differ(before: Timing, after: Timing) -> bool:
-    """Two ratios to one reference differ by more than the same binary loaded again. Treating the reference's
-    error as independent is cautious.
+    """Compares two ratios to one reference. They differ by more than the same binary loaded again; treating
+    the reference's error as independent is cautious.
     """
     distance = abs(math.log(after.ratio / before.ratio))
     halves = [math.log(point.high / point.low) / 2 for point in (before, after)]

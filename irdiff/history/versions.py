@@ -40,8 +40,6 @@ _LAST = "~"
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """One point of every line."""
-
     name: str
     """The side as a user types it: `triton==3.8.0`, a commit of the compiler or of the kernels."""
     series: str
@@ -55,8 +53,6 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Version):
-    """One version of a backfill."""
-
     toolchain: str = ""
     corpus: str = ""
     """Empty until the version is resolved."""
@@ -111,7 +107,7 @@ def sort_key(version: str) -> str:
 
 
 def date_of(version: str) -> str | None:
-    """Returns the day that a nightly's version names, as YYYY-MM-DD; None if it names none."""
+    """Returns YYYY-MM-DD of a nightly's version; None if it names no day."""
     match = _DATE.search(version)
     return "-".join(match.groups()[:3]) if match else None
 
@@ -170,9 +166,7 @@ def release(version: str) -> Point:
 
 
 def between(low: str, high: str, newest: Callable[[str], str | None]) -> list[str]:
-    """Returns the versions from `low` to `high`, oldest first; `newest` finds the newest for a
-    requirement.
-    """
+    """Puts the oldest first; `newest` finds the newest for a requirement."""
     newer: list[str] = []
     while len(newer) < _MOST:
         without = "".join(f",!={version}" for version in newer)
