@@ -13,7 +13,7 @@ _SIGNS = {StageStatus.IDENTICAL: "·", StageStatus.EQUIVALENT: "=", StageStatus.
 
 
 def cells(run: Run, groups: Iterable[NamedGroup]) -> list[list[object]]:
-    """Broken cases come first, the rest in the order of verdicts and of groups."""
+    """Puts broken cases first, the rest in the order of verdicts and of groups."""
     number_of = {name: named.number for named in groups for name in named.group.members}
     last = len(run.groups) + 1
 

@@ -1,5 +1,5 @@
-"""Draws small charts as inline SVG, without a script or style; the page's sheet has the colours. Numbers have
-fixed places, so the same run gives the same bytes.
+"""Draws small charts as inline SVG, without a script or style. Numbers have fixed places, so the same run
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _n(value: float) -> str:
 
 
 def stacked_bar(parts: Sequence[tuple[str, int]], label: str) -> Markup:
-    """One bar of 100 units. Each part has a class of its own."""
+    """Draws 100 units. Each part has a class of its own."""
     total = sum(count for _, count in parts) or 1
     x, body = 0.0, ""
     for css_class, count in parts:

@@ -1,7 +1,6 @@
 """Commands that a report prints to be copied: every word is quoted for a shell.
 
-Also finds what of a recorded command line must be typed again to compare the same. A run records the words
-that its user typed. They are sorted here and never executed: they may be anybody's.
+A run records the words that its user typed, which may be anybody's. They are sorted here and never executed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ def diff(call: str, name: str, *options: str) -> str:
 
 
 def story(call: str, name: str, case: Case) -> list[str]:
-    """`case` is the one that `name` stands for."""
     return [explain(call, name), *([diff(call, name)] if has_lines(case) else [])]
 
 
@@ -64,7 +62,7 @@ def again(run: Run, case: Case) -> str | None:
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:
-    """None if a side cannot be named: compilers alone do not say which kernels they compiled."""
+    """Returns None if a side cannot be named: compilers alone do not say which kernels they compiled."""
     kernels = [_kernels(revision) for revision in (base, head)]
     compilers = (base.spec, head.spec)
     if base.revision == head.revision and base.spec != head.spec:
@@ -120,7 +118,7 @@ class ReplayCommand:
 
 
 def replayed(words: Sequence[str]) -> ReplayCommand | None:
-    """None if a word is unknown, or means something else when typed again."""
+    """Returns None if a word is unknown, or means something else when typed again."""
     sides, kept = list[str](), list[str]()
     left = iter(words)
     for word in left:

@@ -30,7 +30,6 @@ def _is_same(case: Case, run: Run) -> bool:
 
 
 def may_fail(case: Case, run: Run) -> bool:
-    """The workload expects the failure."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
     return case.verdict is Verdict.FAILING and launch is not None and not launch.expected
 

@@ -35,7 +35,7 @@ class DistinctEdit:
 
 
 def of(run: Run) -> list[DistinctEdit]:
-    """In the run's order of their gravest groups, but edits that may compute something else come first."""
+    """Keeps the run's order of gravest groups, but puts edits first that may compute something else."""
     cases = {case.id: case for case in run.cases}
     edits: list[DistinctEdit] = []
     for group in sorted(run.groups, key=lambda group: not phrases.is_loud(group)):
@@ -51,7 +51,7 @@ def of(run: Run) -> list[DistinctEdit]:
 
 
 def gravest_first(edits: Sequence[DistinctEdit], gravity: Mapping[str, float]) -> list[DistinctEdit]:
-    """Orders edits and their groups by measurements of their cases, and else keeps the order."""
+    """Orders by measurements of the cases, and else keeps the order."""
 
     def gravest(group: ChangeGroup) -> float:
         return max((gravity.get(case_id, 0.0) for case_id in group.members), default=0.0)

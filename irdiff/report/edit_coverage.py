@@ -1,6 +1,4 @@
-"""Says how much of the edit between two revisions the launches read, compile and run. For a repository of
-kernels these are its changed files, for a compiler its edited files and lines.
-"""
+"""Says how much of the edit between two revisions the launches read, compile and run."""
 
 from __future__ import annotations
 
@@ -74,7 +72,7 @@ def consequence(edited: Edited) -> str:
 
 
 def _counted(files: Sequence[EditedFile]) -> list[tuple[str, int]]:
-    """Counts files by the parts that they belong to; a file may belong to two."""
+    """A file may belong to two parts."""
     counts = Counter(word for file in files for word in file.feeds)
     return sorted(counts.items(), key=lambda file: (-file[1], file[0]))
 
@@ -103,7 +101,7 @@ def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
 
 
 def not_looked_at(run: Run) -> list[str]:
-    """Clauses for what differs, or may differ, and is in no case. Without any the run is whole."""
+    """Lists clauses for what differs, or may differ, and is in no case. Without any the run is whole."""
     runtime = ["the runtime differs, and was not compared"] if run.runtime else []
     return [*_not_reached(run), *runtime, *run.unexamined]
 
@@ -165,7 +163,7 @@ def files_sentence(run: Run) -> str:
 
 
 def _names(files: Sequence[ChangedFile]) -> str:
-    """Python files first."""
+    """Puts Python files first."""
     paths = (file.path for file in files)
     return first_few(sorted(paths, key=lambda path: (not path.endswith(".py"), path)), _SHOWN)
 
@@ -202,8 +200,8 @@ def _code(edited: EditedLines) -> list[EditedLine]:
 
 
 def lines_not_run(run: Run) -> list[str]:
-    """`lib/Analysis/AxisInfo.cpp:120-124` and the text of its first line: edited code that no case runs.
-    Consecutive lines of one hunk, apart from comments between them, are one place.
+    """Formats `lib/Analysis/AxisInfo.cpp:120-124` and the text of its first line. Consecutive lines of one
+    hunk, apart from comments between them, are one place.
     """
     sources = run.edited_lines.sources if run.edited_lines else ()
     return [place for source in sources for place in _not_run(source)]

@@ -1,4 +1,4 @@
-"""Lists cases by how they ended: verdicts in the order of reports, and cases that did not compile."""
+"""Lists cases by how they ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ VERDICTS = (
     *(Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.IR_ONLY),
     *(Verdict.UNCHANGED, Verdict.FAILING, Verdict.UNSUPPORTED),
 )
-"""In the order of reports."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,6 @@ def broken(run: Run, most: int) -> Ending:
 
 
 def others(run: Run, most: int) -> tuple[Ending, ...]:
-    """Nondeterministic, failing, fixed, added, removed."""
     unstable = [
         _ending(f"nondeterministic: {words}", cases, most)
         for words, cases in error_clusters.unstable(run.cases)

@@ -23,7 +23,6 @@ PROGRAMS: Mapping[Component, str] = {
     Component.CODEGEN_LIBRARY: "the codegen library",
     Component.ASSEMBLER: "the assembler",
 }
-"""Names each component in a sentence."""
 _ANOTHER = "different outputs for the same input"
 
 
@@ -35,13 +34,12 @@ class SharedError:
 
     @property
     def names(self) -> str:
-        """The first case, and how many more there are."""
         more = len(self.cases) - 1
         return self.cases[0].id + (f" and {more} more" if more else "")
 
 
 def errors(cases: Iterable[Case]) -> list[SharedError]:
-    """The most frequent come first."""
+    """Puts the most frequent first."""
     by_error: dict[str, list[Case]] = {}
     for case in cases:
         by_error.setdefault(VARYING.sub("…", _error(case)), []).append(case)
@@ -57,7 +55,7 @@ def _error(case: Case) -> str:
 
 
 def unstable_words(case: Case) -> str:
-    """Empty if the case was deterministic."""
+    """Returns nothing for a deterministic case."""
     match sorted({*case.nondeterministic}):
         case []:
             return ""
@@ -84,7 +82,7 @@ def _unsteady(case: Case, side: str) -> str:
 
 
 def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
-    """Cases unstable at head come first: if only base is, head has fixed it."""
+    """Puts cases unstable at head first: if only base is, head has fixed it."""
     by_words: dict[str, list[Case]] = {}
     for case in cases:
         if case.nondeterministic:

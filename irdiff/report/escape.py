@@ -39,7 +39,7 @@ _RUNNER_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)")
 
 
 def terminal(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """Also for the log of a job: GitHub's runner obeys lines like `::add-mask::`."""
+    """Also escapes the log of a job: GitHub's runner obeys lines like `::add-mask::`."""
     return _RUNNER_COMMAND.sub(lambda match: match[0] + "\\", clean(text, limit=limit))
 
 
@@ -56,14 +56,14 @@ _BLOCK_START = re.compile(r"^(\s*)([-+=]|\d{1,9}(?=[.)](?:\s|$)))")
 
 
 def markdown(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """GitHub shows the text as it is: no markup, no link, no mention, no reference to an issue."""
+    """Leaves no markup, link, mention or reference to an issue for GitHub to see."""
     escaped = clean(text, limit=limit).strip().translate(_MARKDOWN)
     escaped = _AUTOLINK.sub(lambda match: _ZERO_WIDTH_SPACE + match[0] + _ZERO_WIDTH_SPACE, escaped)
     return _BLOCK_START.sub(lambda match: f"{match[1]}&#{ord(match[2][0])};{match[2][1:]}", escaped)
 
 
 def code(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """A code span for Markdown text or a table cell. GitHub ignores mentions in code."""
+    """Formats a code span for text or a table cell. GitHub ignores mentions in code."""
     content = clean(text, limit=limit).strip() or " "
     if "`" in content or "|" in content or "\\" in content:
         # Neither a longer fence nor `\\|` is right both in and out of tables: as HTML, spelled in entities.
@@ -78,7 +78,7 @@ def _entity(character: str) -> str:
 
 
 def fence(lines: Iterable[str], language: str = "", *, limit: int = LINE_LIMIT, max_lines: int = 400) -> str:
-    """Its content cannot end it."""
+    """The content cannot end the block."""
     shown = clean_lines("\n".join(lines), limit=limit, max_lines=max_lines)
     longest = max((len(run) for line in shown for run in re.findall("`+", line)), default=0)
     marks = "`" * max(3, longest + 1)
@@ -86,18 +86,16 @@ def fence(lines: Iterable[str], language: str = "", *, limit: int = LINE_LIMIT, 
 
 
 def html(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """For HTML text and quoted attributes of irdiff's page."""
     return _html.escape(clean(text, limit=limit), quote=True).replace("`", "&#96;")
 
 
 def github_html(text: object, *, limit: int = LINE_LIMIT) -> str:
-    """For HTML within a comment, as in `<summary>`."""
     shown = "".join(map(_entity, clean(text, limit=limit)))
     return shown.replace("&#64;", "&#64;" + _ZERO_WIDTH_SPACE).replace("&#35;", "&#35;" + _ZERO_WIDTH_SPACE)
 
 
 def url(text: str) -> str:
-    """For the target of a Markdown link: an https address, or nothing."""
+    """Returns an https address, or nothing."""
     if not re.fullmatch(r"https://[!-~]+", text):
         return ""
     return re.sub(r"[()<>\[\]\\\"'`|*_~]", lambda match: f"%{ord(match[0]):02X}", text)

@@ -1,5 +1,3 @@
-"""Predictions of the time of changed cases that were not measured."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -44,7 +42,7 @@ def _records(words: Collection[Expected]) -> str:
 
 
 def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
-    """Slower ones come first."""
+    """Puts slower ones first."""
     likely_cases = [
         (case, time) for case, time in _not_measured(run, measured) if time.expected in _DIRECTIONS
     ]

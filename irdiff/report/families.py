@@ -1,7 +1,6 @@
 """The blast radius by family (matmul, attention, …) or kernel, and by target.
 
-A family is the folder of a workload: `matmul` for `matmul/pointer`. As in a target's radius, the share is
-changed ÷ compared; cases that did not compile at head are in neither number and are reported beside it.
+The share is changed ÷ compared; cases that did not compile at head are in neither number.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ class Share:
 
     @property
     def workload(self) -> str:
-        """The common beginning of their workloads' names."""
+        """Returns the common beginning of the workloads' names."""
         return os.path.commonprefix([case.workload for case in self.cases])  # noqa: RUF071 - no paths
 
     @property
     def parts(self) -> list[tuple[str, int]]:
-        """Counts of cases by colour, which is a class in `report.css`."""
+        """Counts cases by colour, which is a class in `report.css`."""
         counts = Counter(map(css_class, self.cases))
         order = [f"v-{Verdict.BROKEN}", *(f"s-{stage}" for stage in _ORIGINS), "s-other"]
         return [(name, counts[name]) for name in dict.fromkeys([*order, *sorted(counts)]) if counts[name]]
@@ -63,7 +62,7 @@ def of(workload: str) -> str:
 
 
 def compared(run: Run) -> list[Family]:
-    """Kernels if all are of one family; none if there is only one kernel."""
+    """Returns kernels if all are of one family; nothing if there is only one kernel."""
     shown: list[Family] = []
     for name_of in (lambda case: of(case.workload), lambda case: case.kernel):
         if len(shown) < 2:

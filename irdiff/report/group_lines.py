@@ -1,4 +1,4 @@
-"""The change groups of a report: a line for each, with details below it."""
+"""Lists the change groups of a report, each with details below it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class GroupLine(NamedGroup):
 def gravest_first(
     edits: Sequence[DistinctEdit], groups: Sequence[NamedGroup], timing: TimingSummary | None
 ) -> tuple[Sequence[DistinctEdit], Sequence[NamedGroup]]:
-    """By measurements. Groups keep their numbers."""
+    """Orders by measurements. Groups keep their numbers."""
     if timing is None:
         return edits, groups
     ordered = distinct_edits.gravest_first(edits, timing.gravity)
@@ -101,7 +101,7 @@ def _reasons(group: ChangeGroup) -> tuple[str, ...]:
 
 
 def _others(edit: DistinctEdit) -> str:
-    """The heading of groups of no edited file, so that they do not seem to belong to the edit above."""
+    """Heads groups of no edited file, so that they do not seem to belong to the edit above."""
     cases = sum(len(group.members) for group in edit.groups)
     return f"the kernel's source did not change: {counted(cases, 'case')}"
 
@@ -113,7 +113,6 @@ def heading(edits: int, groups: int) -> str:
 
 
 def gravest(shown: Sequence[GroupLine], count: int) -> str:
-    """For a reader who sees only the headline."""
     if not shown:
         return ""
     line = shown[0]

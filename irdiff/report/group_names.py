@@ -1,8 +1,7 @@
-"""Names the change groups of a run: by a number in the run, and by a short id that other runs share.
+"""Names the change groups of a run: by a number in the order of reports, and by a short id that other runs
+share.
 
-The number is the place in the order of reports, from 1. The short id, `g:b140`, is the beginning of the
-group's id, which is a digest of what its cases have in common, so the same group has it in another run too.
-It is longer if two groups of the run begin with the same characters.
+The short id, `g:b140`, is the beginning of the group's id, a digest of what its cases have in common.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ class NamedGroup:
 
     @property
     def title(self) -> str:
-        """At most 100 characters."""
         return self.short_title.cut(_LINE)
 
     @property
@@ -56,7 +54,7 @@ class NamedGroup:
 
 
 def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:
-    """In the order of reports."""
+    """Keeps the order of reports."""
     short, cases = short_ids(run), {case.id: case for case in run.cases}
     groups = (group for edit in edits or distinct_edits.of(run) for group in edit.groups)
     return [

@@ -1,5 +1,5 @@
-"""Writes the verdict of a run in sentences that a person would say: the first line of every report. What is
-broken comes first. Nothing nondeterministic, broken or not compared is ever left out.
+"""Writes the verdict of a run in sentences, the first line of every report. What is broken comes first.
+Nothing nondeterministic, broken or not compared is left out.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
 
 
 def _broken(cases: Sequence[Case]) -> Iterator[tuple[list[Case], str]]:
-    """Cases that reached a time or memory limit are separate: more time may cure them."""
+    """Separates cases that reached a time or memory limit: more time may cure them."""
     ended = [case for case in cases if case.failures.head and case.failures.head.kind in BOUNDS]
     others = [case for case in cases if case not in ended]
     if others:
@@ -78,7 +78,7 @@ def _broken(cases: Sequence[Case]) -> Iterator[tuple[list[Case], str]]:
 
 
 def _capitalized(sentence: str) -> str:
-    """A path stays as it is."""
+    """Leaves a path as it is."""
     return sentence if re.search(r"^\S*[/.]\w", sentence) else f"{sentence[0].upper()}{sentence[1:]}"
 
 
@@ -131,7 +131,7 @@ def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
 
 
 def _is_choice(group: ChangeGroup, cases: Mapping[str, Case]) -> bool:
-    """Only the configs from which an autotuner chooses differ."""
+    """Whether only the configs differ from which an autotuner chooses."""
     return all(map(_has_only_other_configs, (cases[name] for name in group.members)))
 
 
@@ -142,7 +142,7 @@ def _has_only_other_configs(case: Case) -> bool:
 
 
 def _failed_programs(run: Run) -> list[str]:
-    """Comes first: launches after a program's end are unknown."""
+    """Launches after a program's end are unknown."""
     by_reason: dict[tuple[str, str, str], list[Case]] = {}
     for case in run.cases:
         if failure := failed_program(case):
@@ -235,7 +235,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
 
 
 def divergence(case: Case) -> str:
-    """The pass, else the part of the toolchain, else the stage."""
+    """Returns the pass, else the part of the toolchain, else the stage."""
     origin = case.origin
     if origin is None:
         return "what is not known"

@@ -1,9 +1,8 @@
 """The HTML report: one file that needs no network, no server and no permission.
 
-Templates: `reports/report.html.j2`, `report.css`, `report.js`. Tables and groups are HTML and can be read and
-searched without the script. The script filters, sorts and draws the diffs, which are JSON in the page and
-parsed when a group is opened. The page's policy (CSP) allows its one script and its one sheet by digest and
-nothing else.
+Tables and groups can be read and searched without the script, which filters, sorts and draws the diffs: JSON
+in the page, parsed when a group is opened. The page's policy (CSP) allows its one script and its one sheet by
+digest and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The diffs of an HTML report: what the page holds of each case, within a share of its size."""
+"""The diffs of an HTML report, within a share of the page's size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_LEGEND_CHARACTERS = 300
 
 
 def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UNNAMED) -> dict[str, Any]:
-    """The first changed stage gets the largest share of the size."""
+    """Gives the first changed stage the largest share of the size."""
     stages = []
     left = limit_bytes
     for name, status in in_stage_order(case.stages):
@@ -50,7 +50,7 @@ def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UN
 def of_members(
     folder: Path, cases: Sequence[Case], limit_bytes: int, *, call: str = commands.UNNAMED
 ) -> dict[str, dict[str, Any]]:
-    """By id, as many as fit, without the examples of groups."""
+    """Returns by id as many as fit, without the examples of groups."""
     entries: dict[str, dict[str, Any]] = {}
     for case in cases[:MAX_MEMBERS]:
         if limit_bytes < MEMBER_BYTES:

@@ -1,5 +1,3 @@
-"""Lists that a report shortens, with a count of what is left out."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -13,18 +11,15 @@ _FEWEST_LINES = 6
 
 @dataclass(frozen=True, kw_only=True)
 class ListLimits:
-    """The most entries of each list."""
-
     groups: int
     unfolded: int
     lines: int
-    """Of a group's diff."""
     notes: int
     others: int
     """Of every other list."""
 
     def tighter(self) -> ListLimits:
-        """The first screen is shortened only when little else is left."""
+        """Shortens the first screen only when little else is left."""
         scarce = not self.unfolded
 
         def less(count: int, least: int = 0) -> int:

@@ -1,5 +1,5 @@
-"""The Markdown report: a comment, the summary of a job, or a document, within a length limit. The template is
-`reports/report.md.j2`. If the whole does not fit, every list becomes shorter and says so.
+"""The Markdown report: a comment, the summary of a job, or a document. If the whole does not fit, every list
+becomes shorter and says so.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Counts where each statistic moved up and down, over the changed cases of a target.
 
 It does not say whether a move costs time: registers and code size did not predict that
-(`reports/samples/cost-record.md`). Totals are over the cases in which the statistic moved, and also over all
-changed cases. Quantiles are of the relative change over all compared cases; a case with the same code counts
-as 0.
+(`reports/samples/cost-record.md`).
 
 A case is an *outlier* if spills moved, or another statistic moved by a tenth or more and lies beyond the far
 fences of its target: three interquartile ranges outside the quartiles (Tukey, "Exploratory Data Analysis",
@@ -66,7 +64,9 @@ class Movement:
     total: StatisticMove
     """Over all changed cases."""
     quantiles: tuple[float, ...]
-    """Relative change: least, 5th, 25th, 50th, 75th and 95th percentile, greatest."""
+    """Relative change over all compared cases: least, 5th, 25th, 50th, 75th and 95th percentile, greatest. A
+    case with the same code counts as 0.
+    """
 
     @property
     def words(self) -> str:
@@ -94,7 +94,7 @@ def counts(up: int, down: int) -> str:
 
 
 def by_target(run: Run) -> list[Movement]:
-    """In the order of statistics, then of targets. Statistics that did not move are left out."""
+    """Keeps the order of statistics, then of targets. Leaves out statistics that did not move."""
     movements = [
         movement for target in run.targets for movement in _of(target.name, target, _compared(run, target))
     ]
@@ -136,7 +136,7 @@ def _movement(statistic: Statistic, part: str, cases: Sequence[Case]) -> Movemen
 def summed(
     statistic: Statistic, part: str, moves: Sequence[StatisticMove], *, same: int, unknown: int
 ) -> Movement:
-    """`same` and `unknown`: how many more cases have the same code, or no facts."""
+    """`same`, `unknown`: how many more cases have the same code, or no facts."""
     moved = [move for move in moves if move.base != move.head]
     relative = [*(move.relative for move in moves), *[0.0] * same] or [0.0]
     twentieths = quantiles(relative if len(relative) > 1 else 2 * relative, n=20, method="inclusive")
@@ -161,7 +161,7 @@ def _move(statistic: Statistic, case: Case) -> StatisticMove | None:
 
 
 def _farthest(moves: Iterable[StatisticMove]) -> tuple[StatisticMove, ...]:
-    """A figure that becomes nonzero or zero comes before all shares."""
+    """Puts a figure that becomes nonzero or zero before all shares."""
     return tuple(sorted(moves, key=lambda m: (-abs(m.relative), -abs(m.head - m.base), m.case_id)))
 
 
@@ -174,7 +174,7 @@ def _total(statistic: Statistic, moves: Sequence[StatisticMove]) -> StatisticMov
 
 
 def outliers(movements: Iterable[Movement]) -> list[Outlier]:
-    """Takes movements by target. Spills come first, then the largest moves."""
+    """Takes movements by target. Puts spills first, then the largest moves."""
     outlying = [
         Outlier(
             case_id=move.case_id,

@@ -1,4 +1,4 @@
-"""Words and counts that all reports share. It is plain text: the caller escapes it."""
+"""Words and counts that all reports share, as plain text: the caller escapes it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 
 def of_kernels(run: Run) -> bool:
-    """One compiler compiles two revisions of kernels, so only the kernels' edit differs."""
+    """Whether one compiler compiles two revisions of kernels, so that only the kernels' edit differs."""
     return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
 
 
 def is_loud(group: ChangeGroup) -> bool:
-    """It may give a wrong result, or none."""
+    """Whether it may give a wrong result, or none."""
     return group.severity in (ReportClass.BROKEN, ReportClass.HAZARD)
 
 
@@ -125,8 +125,8 @@ def moved(case: Case, limit: int = 6) -> str:
 
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
-    """Name → (base, head): facts of statistics in the table's order, then the largest moves first. Facts that
-    one side lacks are left out.
+    """Maps names to (base, head): facts of statistics in the table's order, then the largest moves first.
+    Leaves out facts that one side lacks.
     """
     moved = {}
     for name in {**base, **head}:
@@ -145,12 +145,12 @@ def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str,
 
 
 def facts_in_order(facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Without zeros: facts of statistics in the table's order, then the others."""
+    """Leaves out zeros. Puts facts of statistics first, in the table's order."""
     names = sorted(facts, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
     return {name: facts[name] for name in names if facts[name] != 0}
 
 
 def unknown_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, str]:
-    """Returns the side that lacks each fact of a statistic."""
+    """Names the side that lacks each fact of a statistic."""
     names = [name for name in _PLACES if (value_of(name, base) is None) != (value_of(name, head) is None)]
     return {name: "base" if value_of(name, base) is None else "head" for name in names}

@@ -1,4 +1,4 @@
-"""Reports breakages in projects whose kernels are a pack, with the text of an issue for each."""
+"""Breakages in projects whose kernels are a pack, with the text of an issue for each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BrokenCause:
 
 
 def broken(run: Run) -> list[BrokenCause]:
-    """By error, the one with the most launches first; none if no pack was compared."""
+    """Groups by error, the one with the most launches first; empty if no pack was compared."""
     packages = packs.projects(run.head.note)
     broken = [
         case

@@ -1,5 +1,3 @@
-"""Versions and digests of both sides, the command, and the environment of a run."""
-
 from __future__ import annotations
 
 from irdiff.model import Revision, Run
@@ -22,7 +20,6 @@ def _of_side(side: Revision) -> dict[str, str]:
 
 
 def circumstances(run: Run) -> list[tuple[str, str]]:
-    """Returns (name, value)."""
     return [
         ("command", " ".join(("irdiff", *run.command))),
         ("irdiff", f"{run.irdiff_version}, normalizer {run.normalizer_version}, schema {run.schema}"),

@@ -1,8 +1,7 @@
 """Groups that are new, gone or changed between two runs, such as two pushes to a pull request.
 
-A group has the same id in both runs if its cases have the same kind of edit. It is changed if it has other
-cases, or a case has another concrete edit. Cases that only one of the runs compared are counted apart:
-nothing is known of them.
+A group is changed if it has other cases, or a case has another concrete edit. Cases that only one of the runs
+compared are counted apart: nothing is known of them.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ class GroupCounts:
 
 
 def prints(run: Run) -> Mapping[str, str]:
-    """By group id, a digest of the cases and their concrete changes."""
+    """Maps group ids to a digest of the cases and their concrete changes."""
     edits = {case.id: (case.verdict, case.edit) for case in run.cases}
     members = {group.id: [(member, edits.get(member)) for member in group.members] for group in run.groups}
     return {name: _digest(of_group) for name, of_group in members.items()}
 
 
 def short_prints(run: Run, digits: int) -> Mapping[str, str]:
-    """Shortens ids and digests to so many digits, whatever a run calls its groups."""
+    """Shortens ids and digests to so many digits."""
     return {_digest(name)[:digits]: print_[:digits] for name, print_ in prints(run).items()}
 
 
@@ -59,8 +58,6 @@ def counts(old: Mapping[str, str], new: Mapping[str, str]) -> GroupCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedGroup:
-    """A group that both runs have."""
-
     new: ChangeGroup
     joined: tuple[str, ...]
     """Cases that are new in it."""
@@ -143,7 +140,7 @@ def _group(old: ChangeGroup, new: ChangeGroup, other_edit: set[str]) -> ChangedG
 
 
 def _facts(old: Case, new: Case) -> tuple[LaunchChange, ...]:
-    """Only of sides that both runs compiled to machine code: other cases have no facts."""
+    """Compares only sides that both runs compiled to machine code: other cases have no facts."""
     shared = [side for side, (ours, theirs) in old.facts.zip(new.facts).items() if ours and theirs]
     return launch_changes.between(*({side: case.facts.of(side) for side in shared} for case in (old, new)))
 

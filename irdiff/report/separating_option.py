@@ -13,8 +13,8 @@ _LEAST = 4
 
 
 def sentence(run: Run, timed: Collection[TimingRow]) -> str:
-    """`num_warps separates them: all 12 slower cases have 4, all 5 faster ones 8 or 16.` Empty if no option
-    does, or more than one.
+    """Formats `num_warps separates them: all 12 slower cases have 4, all 5 faster ones 8 or 16.` Empty if no
+    option does, or more than one.
     """
     cases = {case.id: case for case in run.cases}
     slower, faster = (
@@ -35,7 +35,6 @@ def sentence(run: Run, timed: Collection[TimingRow]) -> str:
 
 
 def _options(run: Run, case: Case | None) -> dict[str, str]:
-    """Returns those of head."""
     launch = run.launches.get(case.launches.head or "") if case else None
     return {name: str(value) for name, value in launch.options.items()} if launch else {}
 

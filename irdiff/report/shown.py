@@ -32,7 +32,6 @@ class Shown:
     whole: Run | None = None
     """The run that numbers the groups, if only a part of it is shown."""
     first: str = ""
-    """The beginning of the headline."""
     hidden: str = ""
     """Part of the headline: no report hides in silence."""
     compile_times: tuple[Movement, ...] = ()

@@ -1,6 +1,5 @@
 """Tables of text that never cut a cell: columns if there is room, else one field below another. The first
-cell of a row is an id that readers copy, so it is always whole. A pipe has no width: its lines are as long as
-necessary, and can be searched.
+cell of a row is an id that readers copy. A pipe has no width.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _INDENT = " " * 4
 
 
 def heading(text: str) -> Iterator[Text]:
-    """The line above a table, after a blank line."""
+    """Puts a blank line above the title."""
     yield Text()
     yield Text(text, style="bold underline")
 
@@ -28,7 +27,7 @@ class Column:
 
 
 def fits(columns: Sequence[Column], table: Sequence[Sequence[Text]], width: int | None) -> bool:
-    """Whether the table fits into columns; None is any width."""
+    """None is any width."""
     widths = _widths(columns, table)
     return width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width
 
@@ -39,7 +38,7 @@ def _widths(columns: Sequence[Column], table: Sequence[Sequence[Text]]) -> list[
 
 
 def lines(columns: Sequence[Column], table: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
-    """At most `width` wide if the longest cell allows that; None is any width."""
+    """Keeps to `width` if the longest cell allows that; None is any width."""
     heading = [Text(column.name, style="dim") for column in columns]
     if width is None or fits(columns, table, width):
         widths = _widths(columns, table)
@@ -62,7 +61,7 @@ def _beside(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[i
 
 
 def _below(columns: Sequence[Column], cells: Sequence[Text], width: int) -> Iterator[Text]:
-    """Yields the other cells with their column's name, as many on a line as fit."""
+    """Puts as many cells on a line as fit, each with its column's name."""
     line = Text(_INDENT)
     for column, cell in list(zip(columns, cells, strict=True))[1:]:
         if not cell.plain.strip():

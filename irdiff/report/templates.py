@@ -1,5 +1,3 @@
-"""The Jinja2 templates of `reports/`, set up so that expressions are escaped by default."""
-
 from __future__ import annotations
 
 import re
@@ -18,7 +16,7 @@ from irdiff.words import shortened
 
 
 def folder() -> Path:
-    """Inside an installed wheel, or in the checkout."""
+    """Lies inside an installed wheel, or in the checkout."""
     package = Path(str(resources.files("irdiff")))
     inside = package / "_shipped"
     return (inside if inside.is_dir() else package.parent) / "reports"
@@ -26,7 +24,7 @@ def folder() -> Path:
 
 @cache
 def markdown() -> jinja2.Environment:
-    """Each expression is escaped Markdown text, unless it passed through `code`, `fence` or `html`."""
+    """Escapes each expression, unless it passed through `code`, `fence` or `html`."""
     environment = _environment(autoescape=False)
     environment.finalize = _markdown_by_default
     environment.filters["code"] = _marked(escape.code)
@@ -43,7 +41,7 @@ def markdown() -> jinja2.Environment:
 
 @cache
 def html() -> jinja2.Environment:
-    """Each expression is HTML text; `clean` first spells out invisible characters."""
+    """Escapes each expression; `clean` first spells out invisible characters."""
     environment = _environment(autoescape=True)
     environment.finalize = _clean_by_default
     environment.filters["json"] = _marked(escape.script_json)
@@ -73,7 +71,7 @@ def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
 
 
 def _prose(plain: Callable[..., str], quoted: Callable[[str], str]) -> Callable[..., Markup]:
-    """Text whose parts in backticks are code, as in titles of groups."""
+    """Formats parts in backticks as code, as in titles of groups."""
 
     def apply(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
         parts = escape.clean(text, limit=limit).split("`")
@@ -90,7 +88,7 @@ def _prose(plain: Callable[..., str], quoted: Callable[[str], str]) -> Callable[
 
 
 def _keeping_ends(part: str, plain: Callable[..., str]) -> str:
-    """Escapes for Markdown, but keeps the blanks at both ends, which stand between words."""
+    """Keeps the blanks at both ends, which stand between words."""
     before = " " if part[:1] == " " else ""
     after = " " if part.strip() and part[-1:] == " " else ""
     return before + plain(part.strip()) + after

@@ -1,5 +1,5 @@
-"""Prints the report in a terminal, line by line. Without a terminal (a pipe, the log of a job) it is plain
-ASCII without colour, and lines are never wrapped, so they can be searched. Commands to copy come last.
+"""Prints the report in a terminal, line by line. Without a terminal it is plain ASCII without colour, and
+lines are never wrapped, so they can be searched.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def show(
     as_: Shown = PLAIN,
     limit: int | None = None,
 ) -> None:
-    """At most `limit` groups and cases of each list."""
+    """Shows at most `limit` groups and cases of each list."""
     plain = not console.is_terminal
     limits = _LIMITS
     if limit:
@@ -74,7 +74,7 @@ def show(
 
 
 def svg(run: Run, timing: TimingSummary | None = None) -> str:
-    """The same bytes for the same run."""
+    """Returns the same bytes for the same run."""
     from rich._export_format import CONSOLE_SVG_FORMAT
     from rich.console import Console
 
@@ -105,7 +105,6 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _said(text: str, style: str = "") -> Text:
-    """Prose, which is wrapped."""
     return Text(escape.terminal(text), style=style, no_wrap=False)
 
 
@@ -118,7 +117,7 @@ def _case(name: str, style: str, words: str, limit: int = escape.LINE_LIMIT) -> 
 
 
 def _section(title: str, lines: Iterable[Text], more: int = 0, noun: str = "") -> Iterator[Text]:
-    """Prints nothing without lines."""
+    """Yields nothing without lines."""
     shown = list(lines)
     yield from tables.heading(escape.terminal(title)) if shown else ()
     yield from shown

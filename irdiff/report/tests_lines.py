@@ -1,5 +1,3 @@
-"""Sentences about the tests whose launches were compared."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -10,7 +8,7 @@ from irdiff.words import counted
 
 
 def sentences(answer: TestsAnswer) -> Iterator[str]:
-    """The answer first."""
+    """Puts the answer first."""
     tests = {test.name for test in answer.tests}
     changed = answer.names(TestStatus.CHANGED)
     unchanged = answer.names(TestStatus.UNCHANGED)

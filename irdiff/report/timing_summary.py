@@ -1,4 +1,4 @@
-"""Summarizes `timing.json` for reports: a forest of ratios, head ÷ base, with interval and noise floor."""
+"""Summarizes `timing.json`: a forest of ratios, head ÷ base, with interval and noise floor."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TimingSummary:
 
     @cached_property
     def gravity(self) -> dict[str, float]:
-        """By case, above 0 if it writes wrong results, faults, or is slower; the gravest has the most."""
+        """Values above 0 are wrong results, faults, or slower; the gravest has the most."""
         slower = {
             timing.case_id: timing.measured.ratio
             for timing in self.rows
@@ -80,7 +80,7 @@ class TimingSummary:
 
 
 def of_results(results: TimingResults) -> TimingSummary:
-    """The slowest case comes first."""
+    """Puts the slowest case first."""
     names = {gpu.uuid: gpu.name for gpu in results.gpus}
     timings = [
         TimingRow(case_id=timing.case, measured=timing.measurement, outputs=_outputs(timing))
@@ -109,8 +109,8 @@ def in_words(timing: CaseTiming) -> str:
 
 
 def outputs_in_words(outputs: timings.OutputCheck) -> str:
-    """`equal`, `close, within 5 ulp`, `close, 2.4e-06 of the norm`. Next to zero any two numbers are millions
-    of units in the last place apart: there only the norm counts.
+    """Formats `equal`, `close, within 5 ulp`, `close, 2.4e-06 of the norm`. Next to zero any two numbers are
+    millions of units in the last place apart: there only the norm counts.
     """
     if outputs.max_ulp and outputs.max_ulp <= _FEW_ULP:
         return f"{outputs.status.value}, within {outputs.max_ulp} ulp"

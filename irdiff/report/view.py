@@ -1,7 +1,5 @@
-"""One run as its readers see it. Terminal, Markdown and page print this, and decide nothing.
-
-The order is that of the questions: is it safe, what is expected of its time, which figures moved, what was
-changed and by whom, what is unknown, and all else. What does not fit the limits is counted.
+"""One run as its readers see it, in the order of their questions. Terminal, Markdown and page print this, and
+decide nothing. What does not fit the limits is counted.
 """
 
 from __future__ import annotations
@@ -52,7 +50,6 @@ class StatisticRow:
 
     @property
     def farthest(self) -> StatisticMove | None:
-        """The case in which it moved most."""
         moves = [moves[0] for cell in self.cells if cell for moves in (cell.up, cell.down) if moves]
         return max(moves, key=lambda move: (abs(move.relative), abs(move.head - move.base)), default=None)
 
@@ -77,7 +74,6 @@ class RunView:
     sentences: tuple[str, ...]
     """Paragraphs below the headline. Add a new sentence of a report here."""
     next_step: str
-    """See `Shown`."""
     timing: TimingSummary | None
     first_lists: tuple[CaseList, ...]
     """Before the figures and the groups."""
@@ -188,7 +184,7 @@ def of(
 
 
 def _sentences(run: Run, timed: Sequence[TimingRow]) -> Iterator[str]:
-    """Empty ones are dropped."""
+    """Empty sentences are dropped."""
     if run.tests:
         yield from tests_lines.sentences(run.tests)
     yield separating_option.sentence(run, timed)
@@ -219,7 +215,7 @@ def _unknown(run: Run, limits: ListLimits) -> Listed[str]:
 
 
 def _commands(run: Run, lines: Sequence[GroupLine], as_: Shown) -> tuple[str, ...]:
-    """Commands that show more of the first group, and that compare its example again anywhere."""
+    """Lists commands that show more of the first group, and that compare its example again anywhere."""
     page = commands.page(as_.call)
     if not lines:
         return (page,)

@@ -11,7 +11,7 @@ _MAX_LINE = 140
 
 
 def of(case: Case) -> tuple[str, ...]:
-    """For the first hazards, or without any, for the first other rounding. Empty if neither is shown."""
+    """Shows the first hazards, or without any, the first other rounding."""
     effects = case.summary.effects if case.summary else None
     return tuple(_lines(effects)) if effects else ()
 

@@ -1,5 +1,3 @@
-"""Prints the counted work of both sides of a case side by side."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
@@ -49,7 +47,7 @@ _OF_LOOP: tuple[tuple[str, Callable[[LoopWork], Amount | None]], ...] = (
 
 
 def lines(case: Case) -> Iterator[str]:
-    """Empty if no side was counted."""
+    """Yields nothing if no side was counted."""
     base, head = case.work
     if base is None and head is None:
         return
@@ -86,7 +84,6 @@ def _compared(work: Sides[Work]) -> Iterator[str]:
 
 
 def _alone(name: str, work: Work) -> Iterator[str]:
-    """Figures of the only side that was counted."""
     yield f"figures of {name} alone:"
     yield from (f"{words:32} {size(work):,}" for words, size in _SIZES)
     for words, figure in _FIGURES:
@@ -95,7 +92,7 @@ def _alone(name: str, work: Work) -> Iterator[str]:
 
 
 def _line(words: str, amounts: Sides[Amount], work: Sides[Work]) -> str:
-    """With the relative change, if both sides are exact."""
+    """Adds the relative change, if both sides are exact."""
     before, after = amounts
     shown = amounts.zip(work).map(lambda side: _words(*side))
     if shown.base == shown.head:
@@ -113,8 +110,8 @@ def _words(amount: Amount, work: Work) -> str:
 
 
 def _loops(work: Sides[Work]) -> Iterator[str]:
-    """Side by side if both have as many, in the order of the code. If data decide how often a loop runs, one
-    iteration is counted.
+    """Sets loops side by side if both sides have as many, in the order of the code. If data decide how often
+    a loop runs, one iteration is counted.
     """
     if any(side.is_least for side in work):
         return

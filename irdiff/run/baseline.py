@@ -2,9 +2,8 @@
 
 A case is in the baseline if the earlier run has it with the same verdict, the same digest of its concrete
 edit, read by the same normalizers, and the same facts and findings. That digest covers the executing code of
-both sides if it differs, else every text, and the differences in the launch. So base's and head's code of
-such a case is the code that the earlier run showed. A case without such a digest is never in the baseline,
-nor one that is nondeterministic: its code may differ each time.
+both sides if it differs, else every text, and the differences in the launch. A case without such a digest is
+never in the baseline, nor one that is nondeterministic: its code may differ each time.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ class News:
 
     run: Run
     left_out: tuple[Case, ...]
-    """Cases that are left out."""
     groups: int
     """Groups of which every case is left out."""
 
@@ -63,9 +61,7 @@ def _evidence(case: Case) -> tuple[object, ...]:
 
 
 def _left(group: ChangeGroup, cases: Mapping[str, Case]) -> ChangeGroup | None:
-    """Restricts a group to these cases, with the gravest as example if its own is not among them; None
-    without any.
-    """
+    """Restricts a group to these cases, with the gravest as example if its own is not among them."""
     members = tuple(member for member in group.members if member in cases)
     if group.representative in cases or not members:
         return replace(group, members=members) if members else None

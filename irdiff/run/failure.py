@@ -1,5 +1,5 @@
-"""`failure.json`: why a comparison, or a part of it, gave no run. It lies in place of a run or next to it. It
-comes from an untrusted job, like a run: it is read within bounds, and shown escaped.
+"""`failure.json`: why a comparison, or a part of it, gave no run. It comes from an untrusted job, like a run:
+it is read within bounds, and shown escaped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_LINE = 400
 
 @dataclass(frozen=True, kw_only=True)
 class PartFailure:
-    """One step with another exit code than zero."""
+    """A step whose exit code is not zero."""
 
     step: str
     """In words: `compare 2/4`."""

@@ -82,7 +82,9 @@ def _of_its_shard(note: str, run: Run) -> str:
 
 
 def _is_of_one_part(note: str, runs: Sequence[Run]) -> bool:
-    """The note says that a pattern matches no case, but in another shard, or for another target, it does."""
+    """Whether the note says that a pattern matches no case, but in another shard, or for another target, it
+    does.
+    """
     if not notices.is_unmatched(note):
         return False
     cases = {run.options.cases for run in runs if note in run.notes}
@@ -105,7 +107,7 @@ def _options(runs: Sequence[Run]) -> Options:
 
 
 def _cases_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Joins the patterns of all runs; none if every run has all cases of its targets."""
+    """Returns no pattern if every run has all cases of its targets."""
     chosen = {run.options.cases for run in runs}
     if len(chosen) == 1:
         return chosen.pop()
@@ -192,7 +194,6 @@ def _changed_file(same: Sequence[ChangedFile]) -> ChangedFile:
 
 
 def _edited_lines(parts: Sequence[EditedLines]) -> EditedLines | None:
-    """Each run counts its own cases."""
     if not parts:
         return None
     sources = _by_key((source for part in parts for source in part.sources), lambda source: source.path)
@@ -227,7 +228,7 @@ def _by_key(values: Iterable[T], key: Callable[[T], object]) -> list[list[T]]:
 
 
 def missing_shards(runs: Iterable[Run]) -> str:
-    """Names missing shards; empty if all are there.
+    """Returns nothing if all are there.
 
     Shards that were cut from different lists of cases leave cases out too, because a workload may launch
     something else on another machine. Raises UsageError for shards of different totals, which overlap and
@@ -252,7 +253,7 @@ def missing_shards(runs: Iterable[Run]) -> str:
 
 
 def without_shard(command: Sequence[str]) -> tuple[str, ...]:
-    """Returns the command that a user would have typed for the whole, for the record."""
+    """Returns the command that a user would have typed for the whole."""
     pairs = zip(("", *command), command, strict=False)
     return tuple(
         word for before, word in pairs if "--shard" not in (before, word) and not word.startswith("--shard=")

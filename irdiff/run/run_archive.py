@@ -1,8 +1,8 @@
 """Opens a run that comes as a zip or tar file, like a CI artifact. The file may come from an attacker.
 
-Only the files of a run folder are unpacked, to names made here from validated parts, as plain files. A file
-that holds a link, a device, or a path that leaves it is refused as a whole: no honest run has one. Every byte
-counts as it is unpacked, whatever the headers promise.
+Only the files of a run folder are unpacked, to names made here from validated parts. A file that holds a
+link, a device, or a path that leaves it is refused as a whole. Every byte counts as it is unpacked, whatever
+the headers promise.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _DAMAGED = (
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """Yields the run folder `path`, or the unpacked run of the archive `path`, which is removed afterwards.
-    Raises RunFolderError.
+    """Yields the run folder, or an unpacked copy of the archive, which is removed afterwards. Raises
+    RunFolderError.
     """
     if path.is_dir() or path.suffix == ".json":
         yield path
@@ -66,7 +66,7 @@ def opened(path: Path) -> Iterator[Path]:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpacks the run in a zip, tar, tar.gz or tar.zst file into an empty folder."""
+    """Takes zip, tar, tar.gz or tar.zst, and an empty folder."""
     try:
         if not stat.S_ISREG(archive.stat().st_mode):
             raise RunFolderError(f"{archive} is neither a folder nor a plain file")

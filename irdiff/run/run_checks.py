@@ -1,8 +1,7 @@
 """Checks bounds of a run, and that it agrees with itself, which a schema cannot do.
 
-A run may be forged. Nothing in it proves that a kernel was really compiled, but a run whose counts, groups or
-digests contradict its own cases is refused, so that no report says one thing in its first line and another
-below.
+Nothing in a forged run proves that a kernel was really compiled, but a run whose counts, groups or digests
+contradict its own cases is refused.
 """
 
 from __future__ import annotations

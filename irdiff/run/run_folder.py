@@ -64,12 +64,12 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
 
 
 def dump(run: Run) -> bytes:
-    """Returns `run.json`, the same bytes for the same run."""
+    """Returns the same bytes for the same run."""
     return b"".join(stored(run))
 
 
 def stored(run: Run) -> Iterator[bytes]:
-    """Yields the same in parts: the short entries, then launches and cases, each on a line of its own."""
+    """Yields `run.json` in parts: the short entries, then launches and cases, each on a line of its own."""
     short = _run.dump_python(replace(run, schema=SCHEMA, launches={}, cases=()), mode="json")
     lines = [f'"{name}": {json.dumps(value)}' for name, value in short.items() if name not in _LONG]
     yield ("{\n " + ",\n ".join(lines) + ',\n "launches": {').encode()
@@ -82,13 +82,12 @@ def stored(run: Run) -> Iterator[bytes]:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `run.json`."""
     return _run.json_schema()
 
 
 def load(folder: Path) -> Run:
-    """Loads the run of a folder (or of a `run.json`), checked. Raises RunFolderError for anything but a
-    whole, consistent run of a known schema.
+    """Takes a folder or its `run.json`. Raises RunFolderError for anything but a whole, consistent run of a
+    known schema.
     """
     root, name = (folder, "run.json") if folder.is_dir() else (folder.parent, folder.name)
     path = root / name
@@ -145,7 +144,7 @@ def _read(document: dict[str, Any], path: Path) -> Run:
 
 
 def artifact(folder: Path, digest: str) -> bytes | None:
-    """Returns the verified content of an artifact; None if the run folder does not hold it."""
+    """Returns verified content; None if the run folder does not hold it."""
     if not run_checks.DIGEST.fullmatch(digest):
         raise RunFolderError(f"{digest[:80]!a} is not a digest")
     root = folder if folder.is_dir() else folder.parent
@@ -160,7 +159,7 @@ def artifact(folder: Path, digest: str) -> bytes | None:
 
 
 def unpacked(packed: bytes, limit_bytes: int, subject: str) -> bytes:
-    """Unpacks zstd. Raises RunFolderError if it is damaged, cut off, or longer than the limit."""
+    """Raises RunFolderError if the content is damaged, cut off, or longer than the limit."""
     # in parts: a header may promise any size, and a block say in four bytes that a byte repeats 128 KiB long
     codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
     content = bytearray()

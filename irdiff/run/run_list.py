@@ -1,7 +1,5 @@
-"""Lists the runs of a cache, and finds the one that a user names.
-
-A user names a run by its path, by the path of an archive, by `last`, or by its name in the list: the name of
-its folder, or a unique beginning of it.
+"""Lists the runs of a cache, and finds the one that a user names: by its path, `last`, or the name of its
+folder or a unique beginning of it.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ _outline = TypeAdapter(Outline)
 
 
 def listed(runs: Path) -> list[ListedRun]:
-    """The newest first."""
+    """Puts the newest first."""
     listed_runs = [_listed(path) for path in runs.glob("*/run.json")]
     return sorted(listed_runs, key=lambda run: (run.written, run.name), reverse=True)
 

@@ -57,7 +57,7 @@ def check(folder: Path) -> None:
 
 
 def prepare(folder: Path) -> None:
-    """Checks this, and whether the folder can be written at all, before anything is compiled."""
+    """Checks the folder, and whether it can be written at all, before anything is compiled."""
     try:
         check(folder)
         try_to_write(folder)
@@ -66,9 +66,8 @@ def prepare(folder: Path) -> None:
 
 
 def try_to_write(path: Path) -> None:
-    """Writes a little next to `path`, or in the nearest existing folder above it, and removes it. Permissions
-    alone do not show it: a disk may be full or read-only. Raises StoreError if there is no space, and
-    OSError.
+    """Writes a little next to `path`, or in the nearest existing folder above it. Permissions alone do not
+    show a full or read-only disk. Raises StoreError if there is no space, and OSError.
     """
     above = next(folder for folder in _absolute(path).parents if folder.exists())
     try:
@@ -84,14 +83,14 @@ def try_to_write(path: Path) -> None:
 
 
 def _absolute(folder: Path) -> Path:
-    """Resolves links on the way to it, but not the folder itself if it is a link."""
+    """Resolves links on the way to the folder, but not the folder itself."""
     if folder.name in {"", ".."}:
         return folder.resolve()
     return folder.parent.resolve() / folder.name
 
 
 def stranger_in(folder: Path) -> str | None:
-    """Says in words why a folder is not only a run; None for a run."""
+    """Names what makes a folder more than a run; None for a run."""
     try:
         if not _has_marker(folder):
             return "it has no run.json and artifacts of irdiff's"
@@ -118,7 +117,7 @@ def _has_marker(folder: Path) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yields everything below, folders after their content; links are not followed."""
+    """Yields folders after their content, and follows no link."""
     with os.scandir(folder) as entries:
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
@@ -134,8 +133,8 @@ def _is_empty(folder: Path) -> bool:
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """Yields a new folder to write a run to; it replaces `folder` as a whole when the block ends. If the
-    block raises, or `folder` must not be replaced (UsageError), everything is as it was.
+    """Yields a new folder, which replaces `folder` as a whole when the block ends. If the block raises, or
+    `folder` must not be replaced (UsageError), everything is as it was.
     """
     check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +149,7 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> None:
-    """Removes a run, and nothing else. Raises UsageError."""
+    """Raises UsageError for anything but a run."""
     place = _absolute(folder)
     stranger = "it is a symbolic link" if place.is_symlink() else stranger_in(place)
     if stranger:

@@ -55,7 +55,6 @@ def sha256(content: bytes) -> str:
 
 
 def key_of(*parts: object) -> str:
-    """SHA-256 over the JSON of all inputs of a record."""
     return sha256(_encoder.encode(parts).encode())
 
 
@@ -76,20 +75,21 @@ class Usage:
 
 
 class Store:
-    """See the module's text. Raises StoreError if it cannot write."""
+    """Raises StoreError if it cannot write."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.used: set[tuple[str, str]] | None = None
-        """Where it is a set: kind and key of each record, "" and digest of each blob, that is read, written
-        or asked for, and that is there."""
+        """If set: kind and key of each record, "" and digest of each blob, that is read, written or asked
+        for, and that is there.
+        """
         self._counter = itertools.count()
         self._records = Records(root)
         weakref.finalize(self, self._records.close)
 
     @property
     def assembled(self) -> Path:
-        """Results of assemblers, which workers read and write."""
+        """The folder of results of assemblers, which workers read and write."""
         return self.root / "assembled"
 
     # blobs
@@ -119,7 +119,7 @@ class Store:
         return content
 
     def has(self, digest: str) -> bool:
-        """Whether a blob is there and not empty. Its content is checked when it is read."""
+        """Its content is checked when it is read."""
         path = self.object_path(digest)
         try:
             status = path.stat()
@@ -143,7 +143,7 @@ class Store:
         return Path(f"{self.root}/blobs/{digest[:2]}/{digest[2:]}")
 
     def packed(self, digest: str) -> bytes | None:
-        """Returns a blob compressed, as it lies here; None as for `get`."""
+        """Returns a compressed blob; None as for `get`."""
         try:
             packed = _read(self.object_path(digest))
         except OSError:
@@ -153,9 +153,7 @@ class Store:
     # records
 
     def memo(self, step: MemoStep[T], inputs: object) -> Memo[T]:
-        """Returns the place of the result of `step` for `inputs`, which are everything that the result
-        depends on besides its own code.
-        """
+        """`inputs` are everything that the result depends on besides the step's own code."""
         return Memo(self, step, key_of(step.name, step.code, inputs))
 
     def put_record(self, kind: str, key: str, value: object) -> None:
@@ -201,7 +199,6 @@ class Store:
     # housekeeping
 
     def notes(self) -> Iterator[str]:
-        """For the notes of a run."""
         for name in self._records.damaged:
             yield f"the cache's {name} is damaged and is not read any more: its records were made anew"
 
@@ -226,7 +223,7 @@ class Store:
         return Usage(objects=len(blobs), records=records, size_bytes=sum(blobs) + size_bytes)
 
     def remove_damaged(self) -> list[str]:
-        """Reads everything, and removes what does not match its name or digest. Returns the names."""
+        """Removes what does not match its name or digest. Returns the names."""
         damaged = []
         for path, _ in self._files():
             folder, *digest = path.relative_to(self.root).parts
@@ -265,7 +262,7 @@ class Store:
         return sum(size for size, _ in old) + of_records - self._records.usage()[1]
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Yields only files with names of the store: the folder may hold other files."""
+        """Skips files whose names are not the store's."""
         for folder, _, names in itertools.chain(os.walk(self.root / "blobs"), os.walk(self.assembled)):
             for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(OSError):

@@ -1,7 +1,5 @@
-"""Computes the digest of the code of a step: a module, and all modules of irdiff that it imports.
-
-Imports at the left margin count, through any number of modules. An indented one stands in a function or below
-`if TYPE_CHECKING`: no step has the first kind (`tests/unit/test_imports.py`), and the second never runs.
+"""Computes the digest of the code of a step: a module, and all modules of irdiff that it imports at the left
+margin.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ _WORD = re.compile(r"(?<!as )\b(?!as\b)\w+")
 
 @functools.cache
 def digest_of(module: str) -> str:
-    """module: its full name, `irdiff.compare.comparer`."""
     return digest_below(PACKAGE, module)
 
 
@@ -49,8 +46,8 @@ def _source(package: Path, name: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def imported(text: str) -> Iterator[str]:
-    """Yields the modules of irdiff that a text imports, and their packages. `irdiff/__init__.py` is left out:
-    it only holds irdiff's version.
+    """Includes the packages of the modules, except `irdiff`: its `__init__.py` only holds irdiff's
+    version.
     """
     for match in _IMPORT.finditer(text):
         parent, words, whole = match.groups()

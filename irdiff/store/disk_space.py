@@ -1,6 +1,5 @@
 """Recognizes an exhausted disk, quota or file limit, and says where, how much is free and what to type. A
-compiler that cannot write fails as if the kernel were wrong: such a failure ends the comparison and is never
-a verdict of a case.
+compiler that cannot write fails as if the kernel were wrong, so such a failure ends the comparison.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def raise_if_named(text: str, folder: Path) -> None:
 
 
 def used_up(folder: Path, reason: str) -> StoreError:
-    """Returns the error of a process that could not write to `folder` or TMPDIR, for `reason`."""
+    """Returns the error of a process that could not write to `folder` or TMPDIR."""
     if reason == os.strerror(errno.EFBIG):
         situation, hint = "the limit of `ulimit -f`, which is too small", "ulimit -f unlimited"
     else:

@@ -34,7 +34,6 @@ class MemoStep(Generic[T]):
 
     @property
     def code(self) -> str:
-        """The digest of the code that computes its results."""
         return code.digest_of(self.module)
 
     def read(self, record: object) -> T:
@@ -56,20 +55,16 @@ class _HoldsRecords(Protocol):
 
 
 class Memo(Generic[T]):
-    """The place of one result."""
-
     def __init__(self, store: _HoldsRecords, step: MemoStep[T], key: str) -> None:
         self._store = store
         self._step = step
         self.key = key
 
     def get(self) -> T | None:
-        """Returns an earlier result, or None. The blobs that it names may be gone."""
+        """The blobs that the result names may be gone."""
         record = self._store.get_record(self._step.name, self.key)
         return None if record is None else self._step.read(record)
 
     def keep(self, result: T) -> None:
-        """Keeps a result for every later run. A result that may differ at another time or on another machine
-        must not be kept.
-        """
+        """A result that may differ at another time or on another machine must not be kept."""
         self._store.put_record(self._step.name, self.key, self._step.written(result))

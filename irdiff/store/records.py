@@ -1,8 +1,7 @@
 """Records in one SQLite file: a JSON value under a kind and a key.
 
-SQLite has no checksums, so each row carries a digest of kind, key and value, and counts as absent if that
-does not match. The journal is a rollback journal: it needs no shared memory, so it works on a network file
-system, and in a read-only folder. Nothing waits for the disk: a power failure may damage the file.
+SQLite has no checksums, so each row carries a digest of kind, key and value. The journal is a rollback
+journal, which works on a network file system and in a read-only folder.
 
 A damaged file is left as it is, and `records-2.sqlite3` begins next to `records-1.sqlite3`. Renaming it would
 not be safe: another process may have it open, and would leave its journal to the new file.
@@ -137,7 +136,7 @@ class Records:
     # the file
 
     def _query(self, query: str, values: tuple[str, ...] = ()) -> list[Any]:
-        """Returns the result of a query; nothing if the file cannot be read."""
+        """Returns nothing if the file cannot be read."""
         try:
             return self._with_connection(
                 lambda connection: connection.execute(query, values).fetchall(), new=False
@@ -146,7 +145,7 @@ class Records:
             return []
 
     def _attempt(self, statement: str, parameters: Iterable[tuple[object, ...]]) -> None:
-        """Writes, and ignores failures: nothing depends on it."""
+        """Ignores failures: nothing depends on the write."""
         with contextlib.suppress(OSError, sqlite3.Error):
             self._write(statement, list(parameters))
 

@@ -75,7 +75,7 @@ class SharedStore:
     def __init__(self, store: Store, config: SharedStoreConfig) -> None:
         self.traffic = Traffic()
         self.trouble = ""
-        """Why it is not used any more."""
+        """The reason why it is not used any more."""
         self.url = config.url
         self._store = store
         self._writes = config.mode is StoreMode.WRITE
@@ -87,8 +87,8 @@ class SharedStore:
         self._lock = Lock()
 
     def pull(self, toolchains: Iterable[str], places: Collection[Place] | None, report: Report) -> None:
-        """Takes what there is for the toolchains: for some pairs of a workload and a target, or all. From
-        then on the store notes what it is used for.
+        """Takes results for some pairs of a workload and a target, or all. From then on the store notes what
+        it is used for.
         """
         self.traffic, self.trouble, self._there = Traffic(), "", set()
         self._toolchains = sorted(set(toolchains))
@@ -124,7 +124,6 @@ class SharedStore:
                 self._store.remove_record(_UNSENT, key)
 
     def notes(self) -> Iterator[str]:
-        """For the notes of the run."""
         traffic, name = self.traffic, f"shared store {self.url}"
         if traffic.bundles or traffic.sent_bundles:
             size_mb, sent_mb = traffic.size_bytes / 1e6, traffic.sent_bytes / 1e6
@@ -155,7 +154,7 @@ class SharedStore:
         return sorted(entry["path"].removeprefix(prefix) for page in pages for entry in page)
 
     def _taken(self, digest: str) -> tuple[str, set[Name]]:
-        """Takes a bundle into the store. Returns what it holds."""
+        """Returns what the bundle holds."""
         pulled = self._store.get_record(PULLED, digest)
         if pulled is not None:
             return digest, {(kind, key) for kind, key in pulled}
@@ -300,7 +299,7 @@ def _unbundled(content: bytes) -> tuple[Records, Blobs]:
 
 
 def read_file(url: str) -> bytes:
-    """Reads a file of a bucket, server or folder. Raises UsageError, StoreError."""
+    """Raises UsageError, StoreError."""
     folder, _, name = url.rpartition("/")
     obstore, bucket = _opened(folder)
     try:
