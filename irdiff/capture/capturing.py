@@ -26,13 +26,17 @@ Capture = Callable[["Side", str, Target], Catalog]
 
 
 def places_of_shard(sides: Sides[Side], targets: Sequence[Target], options: Options) -> list[Place]:
-    """Every n-th of the places. The workloads that only one side has stay together, in the last shard."""
+    """Takes every n-th of the places. The workloads that only one side has stay together, in the last
+    shard.
+    """
     (number, total), (both, alone) = options.shard, _places(sides, targets, options)
     return both[number - 1 :: total] + (alone if number == total else [])
 
 
 def cut_from(sides: Sides[Side], targets: Sequence[Target], options: Options) -> str:
-    """A digest on which all shards of one comparison agree without a compiler; empty without shards."""
+    """Returns a digest on which all shards of one comparison agree without a compiler; empty without
+    shards.
+    """
     if options.shard == (1, 1):
         return ""
     both_and_alone = _places(sides, targets, options)
@@ -93,9 +97,7 @@ def _say_failed(
 
 
 def matched(captured: Sequence[CapturedWorkload], sides: Sides[Side], options: Options) -> list[Pair]:
-    """Matches launches of both sides into cases, following renamed kernels. Raises NothingComparedError if
-    nothing was selected.
-    """
+    """Follows renamed kernels. Raises NothingComparedError if nothing was selected."""
     pairs = pairing.pairs(captured, options)
     if not pairs and options.shard == (1, 1):
         raise _nothing_selected(options)

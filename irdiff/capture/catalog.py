@@ -1,5 +1,3 @@
-"""The catalog of one workload: its launches for one target on one side."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -42,13 +42,10 @@ _read_catalog = TypeAdapter(Catalog)
 
 
 class Capturer:
-    """Captures for one comparison. Thread-safe."""
-
     def __init__(self, requests: Requests, store: Store, *, reuse: bool) -> None:
         self._requests = requests
         self._store = store
         self._reuse = reuse
-        """Whether catalogs of earlier runs are taken from the cache."""
 
     def again(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> Catalog:
         """Captures in another process, with random addresses and hashes."""

@@ -17,7 +17,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def source_of(corpus: Corpus, launch: Launch) -> str:
-    """Without decorators; empty if its file is not part of the corpus."""
+    """Omits decorators; empty if the launch's file is not part of the corpus."""
     path = corpus.root / launch.source_path
     if Path(launch.source_path).is_absolute() or not path.is_file():
         return ""
@@ -25,7 +25,6 @@ def source_of(corpus: Corpus, launch: Launch) -> str:
 
 
 def keep_root(corpus: Corpus, config: Config) -> None:
-    """Notes where the files of a revision lie, by the corpus digest in a run."""
     place = _place(corpus.digest, config)
     if corpus.kept is None or place.is_symlink():
         return
@@ -35,7 +34,7 @@ def keep_root(corpus: Corpus, config: Config) -> None:
 
 
 def root_of(digest: str, config: Config) -> Path | None:
-    """None if the files are not on this machine, or not any more."""
+    """Returns None if the files are not on this machine, or not any more."""
     place = _place(digest, config)
     return place.resolve() if _DIGEST.fullmatch(digest) and place.is_dir() else None
 

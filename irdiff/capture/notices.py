@@ -41,12 +41,11 @@ _UNMATCHED = " matches no case"
 
 
 def is_unmatched(note: str) -> bool:
-    """The note says that a pattern matches no case."""
     return note.startswith("--case ") and note.endswith(_UNMATCHED)
 
 
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
-    """Notes on each `--case` that was a part of a name or matches no case."""
+    """Notes each `--case` that was a part of a name or matches no case."""
     for pattern, names in typed.items():
         unmatched = set(case_ids.unmatched(names, cases))
         matched = [name for name in names if name not in unmatched]
@@ -58,7 +57,7 @@ def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iter
 
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:
-    """A sentence for each package that a side lacks, with what to type."""
+    """Returns a sentence for each package that a side lacks, with what to type."""
     lacking: dict[tuple[str, str, str, str], dict[str, str]] = {}
     """By package, toolchain, interpreter and own folder, {workload: file that imports the package}."""
     for of_workload in captured:
@@ -83,7 +82,7 @@ def _importer(failure: Failure, workload: str) -> str:
 
 
 def _folder_of(package: str, paths: Iterable[str]) -> str:
-    """Returns the place of a package or module of that name in the repository; empty if it has none."""
+    """Returns nothing if the repository has no package or module of that name."""
     for path in map(PurePosixPath, paths):
         for place in (path, *path.parents):
             if place.name in (package, f"{package}.py"):
@@ -121,7 +120,7 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
 
 
 def at_lines(caveats: Iterable[tuple[str, int, str]]) -> list[str]:
-    """One sentence for each file and reason, with the lines: `ops/ce.py:12, 15 and 3 more reads …`."""
+    """Joins the lines of each file and reason: `ops/ce.py:12, 15 and 3 more reads …`."""
     lines: dict[tuple[str, str], set[int]] = {}
     for path, line, words in caveats:
         lines.setdefault((path, words), set()).add(line)

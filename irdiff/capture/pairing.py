@@ -74,7 +74,7 @@ def _pairs(of_workload: CapturedWorkload, options: Options) -> Iterator[Pair]:
 
 
 def unsupported(workload: str, target: Target) -> Pair:
-    """Stands for all launches of a workload if neither toolchain has the target's backend."""
+    """Returns one pair in place of a workload if neither toolchain has the target's backend."""
     neither = Sides(base=False, head=False)
     return Pair(launch_id=case_ids.whole(workload), target=target, base=None, head=None, supported=neither)
 
@@ -82,7 +82,7 @@ def unsupported(workload: str, target: Target) -> Pair:
 def match(
     base: Iterable[Captured], head: Iterable[Captured], target: Target, supported: Sides[bool]
 ) -> list[Pair]:
-    """Each id once: head's, if head has the launch."""
+    """Returns each id once: head's, if head has the launch."""
     ours, theirs = _by_id(base), _by_id(head)
     names = names_of_numbered(_launches(ours), _launches(theirs))
     ours = {names.get(name, name): captured for name, captured in ours.items()}
@@ -199,7 +199,7 @@ def compiled_kernels(pairs: Sequence[Pair]) -> Sides[int]:
 
 
 def _is_merged(pair: Pair, other: Pair) -> bool:
-    """One pair's launch at head makes the calls, with the same tensors, of the other's at base."""
+    """Whether one pair's launch at head makes the calls, with the same tensors, of the other's at base."""
     alone, shared = pair.base, other.head
     if pair.head is not None or not isinstance(alone, Launch) or not isinstance(shared, Launch):
         return False
@@ -215,8 +215,8 @@ def _tensors(launch: Launch) -> list[tuple[str, str | None, tuple[int, ...] | No
 def greedily(
     base: Sequence[Launch], head: Sequence[Launch], *keys: Callable[[Launch], Hashable]
 ) -> dict[str, str]:
-    """Id at base → id at head of launches with the same key; by the first key first, each once. A false key
-    matches nothing.
+    """Maps ids at base to ids at head of launches with the same key; by the first key first, each once. A
+    false key matches nothing.
     """
     pairs: dict[str, str] = {}
     for key in keys:
@@ -233,6 +233,6 @@ def greedily(
 
 
 def specialization(launch: Launch) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """Everything that a launch gives the compiler in addition to the kernel."""
+    """Returns everything that a launch gives the compiler in addition to the kernel."""
     parts = (launch.signature, launch.constexprs, launch.attributes, launch.options)
     return tuple(tuple(sorted(part.items())) for part in parts)

@@ -47,7 +47,7 @@ def of(failure: Failure, workload: str) -> ProgramFailure:
 
 
 def own_traceback(stderr: str) -> list[str]:
-    """Without the frames of irdiff and Python that run the program."""
+    """Omits the frames of irdiff and Python that run the program."""
     lines: list[str] = []
     is_own = True
     for line in stderr.splitlines():

@@ -54,7 +54,7 @@ def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> lis
 def match(
     removed: Sequence[Launch], added: Sequence[Launch], base_source: Source, head_source: Source
 ) -> dict[str, str]:
-    """Id at base → id at head. No id may be on both sides."""
+    """Maps ids at base to ids at head. No id may be on both sides."""
     old, new = _by_kernel(removed), _by_kernel(added)
     pairs = _same_source(old, new)
     rest_old = {key: launches for key, launches in old.items() if key not in pairs}
@@ -126,7 +126,7 @@ def _alike(old: _Kernels, new: _Kernels, base_source: Source, head_source: Sourc
 
 
 def _lines(source: str, kernel: str) -> list[str]:
-    """Without comments, and without the kernel's own name."""
+    """Omits comments, and the kernel's own name."""
     name = re.compile(rf"\b{re.escape(kernel)}\b")
     text = name.sub("KERNEL", _COMMENT.sub("", source))
     return [line.strip() for line in text.splitlines() if line.strip()]

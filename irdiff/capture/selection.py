@@ -1,5 +1,3 @@
-"""Selects the launches of one workload."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Says what the sides have, or may have, that no case covers. It belongs into the first sentence."""
+"""Says what the sides have, or may have, that no case covers, for a report's first sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 3
 
 
 def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[str, ...]:
-    """`the content of src/tuned.json was not compared: …`, a clause for each kind."""
+    """Returns a clause for each kind: `the content of src/tuned.json was not compared: …`."""
     corpora = sides.map(lambda side: side.corpus)
     return (
         *_unseen_launches(captured),
@@ -27,7 +27,7 @@ def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[
 
 
 def merged(launches: Sequence[str]) -> Iterator[str]:
-    """For launches at base whose calls another launch makes at head: its kernel was compared once."""
+    """Covers launches at base whose calls another launch makes at head: its kernel was compared once."""
     if launches:
         is_one = len(launches) == 1
         share, own = ("shares", "it is no case of its") if is_one else ("share", "they are no cases of their")
@@ -45,7 +45,7 @@ def _unseen_launches(captured: Sequence[CapturedWorkload]) -> Iterator[str]:
 
 
 def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
-    """Pointers that differ, and those that a workload read instead of the content."""
+    """Covers pointers that differ, and those that a workload read instead of the content."""
     base, head = (corpus.pointers for corpus in corpora)
     differing = {path for path, _ in base.items() ^ head.items()}
     read = {path for of_workload in captured for catalog in of_workload.catalogs for path in catalog.read}
@@ -55,7 +55,7 @@ def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> I
 
 
 def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
-    """Those whose commit differs, and those in which a program looked for a file."""
+    """Covers submodules whose commit differs, or in which a program looked for a file."""
     base, head = (corpus.absent_submodules for corpus in corpora)
     differing = {path for path, _ in base.items() ^ head.items()}
     places = {
@@ -73,7 +73,7 @@ def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorklo
 
 
 def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
-    """Files that programs looked for, and that only the working tree has."""
+    """Covers files that programs looked for, and that only the working tree has."""
     missing = {
         name
         for of_workload in captured

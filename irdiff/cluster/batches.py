@@ -53,7 +53,7 @@ class Machines(Protocol):
 
 
 def fill(whole: Comparison, config: Config, machines: Machines, report: Report) -> tuple[str, ...]:
-    """Has machines compile what a comparison needs. Returns notes on what they did not."""
+    """Returns notes on what the machines did not compile."""
     if whole.options.shard != (1, 1):
         raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
     comparison = uuid.uuid4().hex
@@ -88,9 +88,8 @@ def fill(whole: Comparison, config: Config, machines: Machines, report: Report) 
 
 
 def parts(comparison: Comparison) -> list[tuple[str, Comparison]]:
-    """Named `workload@target`; those of long files come first. A long batch must not begin last, when the
-    other machines are idle. Its duration is unknown before its launches are; a long file has more of them,
-    and larger kernels.
+    """Names parts `workload@target`, those of long files first. A long batch must not begin last, when the
+    other machines are idle; a long file has more launches, and larger kernels.
     """
     names = {name for side in comparison.sides for name in side.corpus.workloads}
     longest_first = sorted(names, key=lambda name: (-_size_bytes(comparison, name), name))
@@ -118,14 +117,13 @@ def _part(comparison: Comparison, workload: str, target: str) -> Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """The task of a machine. It travels pickled, between machines that trust each other."""
+    """Travels pickled, between machines that trust each other."""
 
     name: str
     comparison: str
     """The unique name of the comparison that it is part of."""
     part: Comparison
     cache: Path
-    """The cache folder of the machine that distributes."""
     token: str | None
     """A file that shows whether a machine sees that folder; None if machines share a store."""
     store_url: str | None
@@ -149,7 +147,6 @@ class _Opened:
 _warm: dict[Path, Workers] = {}
 """By cache: one process of a cluster serves one at a time."""
 _opened: list[_Opened] = []
-"""The last comparison, or none."""
 _one_at_a_time = threading.Lock()
 """A batch uses all cores of its process: a second one would only wait for them."""
 
@@ -183,8 +180,8 @@ def _config(batch: Batch) -> Config:
 
 
 def _comparison(batch: Batch, config: Config) -> _Opened:
-    """Returns what this process holds for all batches of a comparison. Raises IrdiffError, each time, if this
-    machine cannot work on it.
+    """Opens a comparison once for all of its batches. Raises IrdiffError, each time, if this machine cannot
+    work on it.
     """
     if not _opened or _opened[0].id != batch.comparison:
         while _opened:
@@ -217,7 +214,7 @@ def _with(local_toolchains: Sides[Toolchain], comparison: Comparison) -> Compari
 
 
 def _here(side: Side, config: Config) -> Toolchain:
-    """Resolves the toolchain of a side on this machine. Raises IrdiffError if it or the corpus differs."""
+    """Raises IrdiffError if this machine's toolchain or corpus differs."""
     corpus = side.corpus if side.corpus.packages else corpora.load(side.corpus.root)
     if corpus.digest != side.corpus.digest:
         raise UsageError(f"{side.corpus.root} holds another corpus here")

@@ -20,7 +20,7 @@ _TLS = "set distributed.comm.tls: ca-file, client.cert, client.key; see irdiff/c
 
 
 class DaskCluster:
-    """Takes the address of its scheduler. Certificates of `tls://` are those of Dask's configuration."""
+    """Certificates of `tls://` are those of Dask's configuration."""
 
     own_jobs = None
 
@@ -82,7 +82,7 @@ class DaskCluster:
 
 
 def _lost(future: Any) -> str:
-    """Its worker died too often, or the scheduler lost it."""
+    """Explains that the worker died too often, or the scheduler lost the batch."""
     error = future.exception(timeout=_CONNECT_S) if future.status == "error" else None
     return f"{type(error).__name__}: {error}" if error else f"the scheduler lost it ({future.status})"
 

@@ -27,7 +27,7 @@ _LEAST_BATCHES = 16
 
 
 class OwnProcesses:
-    """They end with this process."""
+    """The processes end with this one."""
 
     own_jobs = OWN_JOBS
 

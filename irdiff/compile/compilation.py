@@ -20,13 +20,11 @@ class Compiler(Protocol):
         """Each `attempt` uses another process, with random addresses and hashes."""
 
     def captured_again(self, side: Side, workload: str, target: Target) -> Catalog:
-        """Captures a workload in another process."""
+        """Uses another process."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compilation:
-    """The results of both sides of a case."""
-
     pair: Pair
     outcomes: Sides[Outcome | None]
     """None for a side that was not compiled: it launches nothing, or there is nothing to compare."""
@@ -37,14 +35,12 @@ class Compilation:
 
     @property
     def both(self) -> Sides[Outcome] | None:
-        """The outcomes, if both sides have one."""
+        """Returns None unless both sides have an outcome."""
         base, head = self.outcomes
         return Sides(base=base, head=head) if base and head else None
 
 
 class CaseCompiler:
-    """Compiles cases of two sides. Thread-safe."""
-
     def __init__(self, compiler: Compiler, sides: Sides[Side], *, reuse: bool) -> None:
         """`reuse`: whether equal inputs of equal toolchains are the same without compiling both."""
         self._compiler = compiler

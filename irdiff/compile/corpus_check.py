@@ -21,8 +21,6 @@ CatalogEntry = Launch | CaptureFailure
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """One launch on one target: what was declared and what happened."""
-
     id: str
     target: str
     digest: str | None
@@ -94,7 +92,7 @@ def launches(
     *,
     warm: Workers | None = None,
 ) -> list[Launch]:
-    """Every selected launch, for every target; without input digests."""
+    """Launches have no input digests."""
     with opened(side, targets, wanted, config, report, frontend=False, warm=warm) as corpus:
         return [launch for _, launch in corpus.captured if isinstance(launch, Launch)]
 
@@ -102,7 +100,7 @@ def launches(
 def check(
     side: Side, targets: Sequence[Target], cases: Sequence[str], config: Config, report: Report
 ) -> list[Checked]:
-    """Compiles each of these launches, in the order of their ids."""
+    """Compiles launches in the order of their ids."""
     with opened(side, targets, replace(EVERY_LAUNCH, cases=tuple(cases)), config, report) as corpus:
 
         def checked(entry: tuple[Target, CatalogEntry]) -> Checked:

@@ -47,8 +47,6 @@ _compilation = TypeAdapter(Compiled)
 
 
 class LaunchCompiler(LaunchRequests):
-    """Compiles launches for one comparison. Thread-safe."""
-
     def __init__(
         self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool, frontend: bool = True
     ) -> None:

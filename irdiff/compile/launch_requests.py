@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class LaunchRequests:
-    """Of one comparison. Thread-safe."""
-
     def __init__(
         self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool, frontend: bool = True
     ) -> None:
@@ -30,14 +28,12 @@ class LaunchRequests:
         self.wanted = wanted
         self.frontend = frontend
         self.reuse = reuse
-        """Whether results of earlier runs are taken from the cache."""
         self._selections: dict[tuple[str, ...], WorkloadSelection] = {}
         """The selection with which a workload was captured under an interpreter, for a target: its host gets
         the same.
         """
 
     def select(self, side: Side, workload: str, target: Target, captured: WorkloadSelection) -> None:
-        """Sets the selection with which a workload was captured."""
         self._selections[place(side, workload, target)] = captured
 
     def selection(self, side: Side, workload: str, target: Target) -> WorkloadSelection:
@@ -49,7 +45,7 @@ class LaunchRequests:
         return of_workload(self.wanted, workload, target, frontend=self.frontend)
 
     def inputs(self, side: Side, launch: Launch, target: Target) -> Sequence[object] | None:
-        """Returns the inputs that decide the result of a launch; None if its results are not cached."""
+        """Returns None if the results of the launch are not cached."""
         if launch.digest is None:
             return None
         extra = side.corpus.extra_packages(launch.id, target)
@@ -66,8 +62,8 @@ class LaunchRequests:
         *,
         randomized: bool = False,
     ) -> EndedChild:
-        """Has a side's worker carry out `words` with one launch, and leave the results in `folder`. The
-        worker may reuse an assembler's result for the same input.
+        """Leaves the results of `words` with one launch in `folder`. The worker may reuse an assembler's
+        result for the same input.
         """
         about: LaunchRequest = {
             **side.corpus.place,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class WorkerCompiler(LaunchCompiler):
-    """Captures and compiles for one comparison. Thread-safe."""
-
     def __init__(
         self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool, frontend: bool = True
     ) -> None:

@@ -1,8 +1,7 @@
 """Lists what the edit of one case does, as causes that can be counted over the cases of a group.
 
-Causes are found in this order: operations that became more or fewer, or were replaced; operations that stayed
-in their place with other attributes; layouts; flags; places. Integer arithmetic is named by its operations,
-and only if there is nothing else.
+Causes are found in this order: operations that became more or fewer, or were replaced; other attributes;
+layouts; flags; places. Integer arithmetic is named by its operations, and only if there is nothing else.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _MATRIX_UNITS = {
 
 
 def of_edit(edit: Edit) -> tuple[Cause, ...]:
-    """In the order of a title."""
+    """Keeps the order of a title."""
     tallies = _tallies(edit, operation_names.name_of)
     numbers = _numbers(tallies)
     layouts = list(values.layouts(edit))
@@ -106,7 +105,7 @@ def _numbers(tallies: Mapping[str, _Tally]) -> list[Cause]:
 
 
 def _hoisted(tallies: Mapping[str, _Tally]) -> Iterator[Cause]:
-    """Operations that are as frequent as before, but more or less often in loops."""
+    """Finds operations that are as frequent as before, but more or less often in loops."""
     for name, tally in tallies.items():
         if not tally.more and tally.more_in_loops:
             way = "into" if tally.more_in_loops > 0 else "out of"
@@ -144,7 +143,7 @@ def _hidden_name(each: ParsedLine) -> str:
 
 
 def _flags(edit: Edit) -> Iterator[Cause]:
-    """Flags of LLVM IR and modifiers of PTX on instructions, and what LLVM inferred for functions."""
+    """Covers flags of LLVM IR and modifiers of PTX on instructions, and what LLVM inferred for functions."""
     more: Counter[tuple[bool, str]] = Counter()
     only = bool(edit.lines)
     for line in edit.lines:

@@ -1,5 +1,5 @@
-"""Describes each case's change: its canonical edit, its effects, its title and its class. A description is
-cached under the case and the texts that show its edit.
+"""Describes each case's change: its canonical edit, effects, title and class. A description is cached under
+the case and the texts that show its edit.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ def judge(attributed: Stream[Attributed], describer: CaseDescriber) -> Stream[Ju
 
 
 class CaseDescriber:
-    """Thread-safe."""
-
     def __init__(
         self,
         reader: EditReader,

@@ -60,7 +60,7 @@ _KEPT = tuple(
 
 
 def moved(cases: Sequence[ComparedCase], title: str) -> Iterator[str]:
-    """In the order of the table, without those that the `title` already tells."""
+    """Keeps the order of the table. Leaves out figures that the `title` already tells."""
     having = [case for case in cases if case.facts.base or case.facts.head]
     counted = [case.facts for case in having if case.verdict is not Verdict.IR_ONLY]
     counted = counted or [case.facts for case in having]
@@ -70,7 +70,7 @@ def moved(cases: Sequence[ComparedCase], title: str) -> Iterator[str]:
 
 
 def kept(cases: Sequence[ComparedCase], subjects: Sequence[str]) -> Iterator[str]:
-    """Synchronization that assembly has as often as before: another pass may have generated it."""
+    """Lists synchronization that assembly has as often as before: another pass may have generated it."""
     facts = [case.facts for case in cases]
     for pattern, name, words in _KEPT:
         values = [(base.get(name), head.get(name)) for base, head in facts]
@@ -95,7 +95,9 @@ def _all(
 
 
 def _by_target(statistic: Statistic, cases: Sequence[ComparedCase]) -> str:
-    """One range if all targets share it, else one for each: figures of two GPUs are not comparable."""
+    """Formats one range if all targets share it, else one for each: figures of two GPUs are not
+    comparable.
+    """
     unit = f" {statistic.unit}" if statistic.unit else ""
     by_range: dict[str, list[str]] = {}
     for target in sorted({case.target for case in cases}):
@@ -109,7 +111,7 @@ def _by_target(statistic: Statistic, cases: Sequence[ComparedCase]) -> str:
 
 
 def _values(statistic: Statistic, facts: Sequence[Facts]) -> list[tuple[float, float]]:
-    """Pairs of values that are known on both sides."""
+    """Returns pairs of values that are known on both sides."""
     values = [
         (statistic.of(base), statistic.of(head))
         for base, head in facts
@@ -119,7 +121,7 @@ def _values(statistic: Statistic, facts: Sequence[Facts]) -> list[tuple[float, f
 
 
 def _range(values: Sequence[tuple[float, float]]) -> str:
-    """`26 → 20` if all cases have the same values, `+2` if all moved equally, else `+2 … +6`."""
+    """Formats `26 → 20` if all cases have the same values, `+2` if all moved equally, else `+2 … +6`."""
     if len(set(values)) == 1:
         return f"{_grouped(values[0][0])} → {_grouped(values[0][1])}"
     steps = [after - before for before, after in values]
@@ -132,7 +134,6 @@ def _signed(step: float) -> str:
 
 
 def _grouped(value: float) -> str:
-    """`3,997,696`; `0.25`."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.9g}"
 
 
@@ -144,7 +145,7 @@ def _number(value: Fact | None) -> float:
 
 
 def _widths(facts: Sequence[Facts]) -> Iterator[str]:
-    """`global loads 128 → 64 bit`, if accesses of one width became fewer, and of another more."""
+    """Yields `global loads 128 → 64 bit`, if accesses of one width became fewer, and of another more."""
     movements: dict[str, Counter[str]] = {}
     for case_facts in facts:
         for access, words in _movements(case_facts):

@@ -1,8 +1,8 @@
-"""Groups cases whose change is the same edit. Deterministic.
+"""Groups cases whose change is the same edit.
 
 Two changes are the same if they have the same origin (stage and pass) and the same signature of the
 abstracted edit. How often a line occurs, or what moves beside it, depends on the kernel and not on the change
-of the compiler. The group's similarity says how alike its members are beyond that, occurrences included.
+of the compiler: the group's similarity covers it.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _summary(
 
 
 def _is_asked_for(case: ComparedCase, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
-    """The kernel or its launch was edited, so another result may be intended. With one compiler on both sides
-    nothing else can be the reason.
+    """Whether the kernel or its launch was edited, so that another result may be intended. With one compiler
+    on both sides nothing else can be the reason.
     """
     if same_compiler and len({launch and launch.digest for launch in launches}) > 1:
         return True
@@ -149,7 +149,7 @@ def group(judged: Iterable[Judged]) -> tuple[Alike, ...]:
 
 
 def change_groups(alike: Iterable[Alike], noise: Mapping[str, Collection[str]]) -> tuple[ChangeGroup, ...]:
-    """The gravest first. `noise`: nondeterministic sides by case."""
+    """Puts the gravest first. `noise`: nondeterministic sides by case."""
     return tuple(sorted((_change_group(group, noise) for group in alike), key=report_classes.order))
 
 
@@ -217,7 +217,7 @@ def _failure_lines(case: ComparedCase) -> Counter[str]:
 
 
 def _facts_lines(case: ComparedCase) -> list[str]:
-    """Known differences replace the abstracted edit if there is no text to compare."""
+    """Replaces the abstracted edit by known differences if there is no text to compare."""
     without_text = (FindingKind.LAUNCH_DIFFERS, *NOT_COMPARED)
     lines = [f"+{finding}" for finding in case.findings if finding.kind in without_text]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

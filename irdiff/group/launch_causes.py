@@ -26,7 +26,7 @@ _NOTHING = frozenset({"", "none", "None"})
 
 
 def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
-    """Options count as the compiler resolved them (Triton's metadata)."""
+    """Takes options as the compiler resolved them (Triton's metadata)."""
     base, head = launches
     if base is None or head is None:
         return ()

@@ -38,7 +38,7 @@ Name = Callable[[ParsedLine], str]
 
 
 def name_of(each: ParsedLine) -> str:
-    """Empty for what every change of code touches: integer arithmetic, addresses, declarations."""
+    """Returns nothing for what every change of code touches: integer arithmetic, addresses, declarations."""
     if each.kind is LineKind.OPERATION:
         return _code(each.operation) if _is_operation(each.operation) else ""
     if each.klass in UNTELLING or each.text.startswith(("!", "@")):

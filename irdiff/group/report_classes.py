@@ -18,8 +18,6 @@ from irdiff.stages import Stage
 
 
 class ReportClass(StrEnum):
-    """In the order of a report."""
-
     BROKEN = "broken"
     HAZARD = "hazard"
     ROUNDING = "rounding"
@@ -96,10 +94,10 @@ def shown_class(group: ChangeGroup) -> ReportClass:
 
 
 def gravity(ranked: CaseSummary | ChangeGroup) -> int:
-    """The graver of two is the larger."""
+    """Gives the graver of two the larger number."""
     return -list(ReportClass).index(ReportClass(ranked.severity))
 
 
 def order(group: ChangeGroup) -> tuple[int, int, str]:
-    """Sorts groups, the gravest first."""
+    """Sorts the gravest first."""
     return -gravity(group), -len(group.members), group.id

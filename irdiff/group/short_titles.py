@@ -29,7 +29,7 @@ class ShortTitle:
     """Cases with the hazard or rounding that a clause names."""
 
     def within(self, room: int) -> str:
-        """As much as fits, cut where a clause or a part of one ends; backticks take no room."""
+        """Cuts where a clause or a part of one ends; backticks take no room."""
         parts = _PART.split(", ".join(self.clauses))
         for count in range(len(parts), 0, -1):
             text = "".join(parts[:count])
@@ -39,12 +39,11 @@ class ShortTitle:
         return ""
 
     def cut(self, room: int) -> str:
-        """The same, but cut between two words if nothing fits."""
+        """Cuts between two words if nothing fits."""
         return self.within(room) or shortened(self.clauses[0].replace("`", ""), room)
 
 
 def of(group: ChangeGroup, cases: Mapping[str, Case]) -> ShortTitle:
-    """`cases` of the run by id."""
     summarized = [
         (case, case.summary) for name in group.members if (case := cases.get(name)) and case.summary
     ]

@@ -84,7 +84,7 @@ def of_group(members: Sequence[CaseCauses]) -> str:
 
 
 def clauses(members: Sequence[CaseCauses]) -> list[str]:
-    """The shared causes in words, without figures."""
+    """Omits figures."""
     return (
         [_of_failures(members)]
         if _have_failed(members)
@@ -134,7 +134,7 @@ def _of_failures(members: Sequence[CaseCauses]) -> str:
 
 
 def _known(case: ComparedCase, named: Collection[str]) -> tuple[Cause, ...] | None:
-    """None if the texts say what changed. named: names that the title already has."""
+    """Returns None if the texts say what changed. named: names that the title already has."""
     launch = [f.details for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
     stage = case.origin.stage if case.origin else ""
     if cases.not_compared(case):
@@ -240,7 +240,7 @@ def _without_modifiers(text: str) -> str:
 
 
 def _numbered(alike: Sequence[Cause]) -> str:
-    """`one more X before wgmma in the loop`, `2 to 4 fewer X`."""
+    """Formats `one more X before wgmma in the loop`, `2 to 4 fewer X`."""
     counts = [cause.count for cause in alike]
     ahead = sorted({cause.ahead for cause in alike})
     before = f" before {' or '.join(ahead)}" if all(ahead) and len(ahead) <= _MAX_AHEAD else ""
@@ -285,5 +285,5 @@ def _differently(details: Sequence[str]) -> str:
 
 
 def _synchronizing(shared: Sequence[Sequence[Cause]]) -> list[str]:
-    """Counted operations of an IR. Those of assembly are among the figures."""
+    """Takes counted operations of an IR. Those of assembly are among the figures."""
     return [each[0].subject for each in shared if each[0].kind is CauseKind.NUMBER and "." in each[0].subject]

@@ -29,7 +29,7 @@ _PARAMETERS_OF = r"{} = #[\w.]+<([^<>]*)>"
 
 
 def of_edit(edit: Edit) -> Iterator[Cause]:
-    """Operations with other attributes, and inline assembly that lost or gained the moves before it."""
+    """Finds operations with other attributes, and inline assembly that lost or gained the moves before it."""
     counts: Counter[tuple[str, str]] = Counter()
     in_loops: Counter[tuple[str, str]] = Counter()
     for line in edit.lines:
@@ -92,7 +92,7 @@ def _one_sided(before: str, after: str, line: EditLine) -> str:
 
 
 def _step(before: str, after: str) -> str:
-    """`num` 2 → 1, or both texts if no single attribute differs."""
+    """Formats `num` 2 → 1, or both texts if no single attribute differs."""
     (name, one, ours), (other, _, theirs) = before.partition(" = "), after.partition(" = ")
     return f"`{name}` {ours} → {theirs}" if one and name == other else f"`{before}` → `{after}`"
 
@@ -109,7 +109,7 @@ def _with_parameters(attribute: str, line: EditLine) -> str:
 
 
 def _moves(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """The change of inline assembly that differs only in moves of operands."""
+    """Describes inline assembly that differs only in moves of operands."""
     before, after = ([name for name in side if name.startswith("mov.")] for side in (ours, theirs))
     if len(before) == len(after) or [n for n in ours if n not in before] != [
         n for n in theirs if n not in after
@@ -131,7 +131,7 @@ def _side_effects(mine: str, other: str) -> str:
 
 
 def _difference(mine: str, other: str) -> tuple[str, str]:
-    """The tokens that differ, with the attribute's name if its value does."""
+    """Returns the tokens that differ, with the attribute's name if its value does."""
     left, right = _TOKEN.findall(mine.replace("`", "'")), _TOKEN.findall(other.replace("`", "'"))
     start, end = alignment.equal_ends(left, right)
     if start >= 2 and left[start - 1] == "=":
@@ -144,7 +144,7 @@ def _difference(mine: str, other: str) -> tuple[str, str]:
 
 
 def layouts(edit: Edit) -> Iterator[Cause]:
-    """Only if most lines differ in layouts alone."""
+    """Yields nothing unless most lines differ in layouts alone."""
     parse = edit.ir.parse
     pairs = [(line.sign, parse(line.text), parse(line.partner)) for line in edit.lines if line.partner]
     lines = [pair for pair in pairs if abstraction.differs_in_layout(*pair[1:])]
@@ -168,7 +168,7 @@ def layouts(edit: Edit) -> Iterator[Cause]:
 
 
 def _parameter(kind: str, pairs: Iterable[tuple[ParsedLine, ParsedLine]]) -> str:
-    """Empty if no parameter differs in most lines."""
+    """Returns nothing if no parameter differs in most lines."""
     counts: Counter[str] = Counter()
     for mine, other in pairs:
         ours, theirs = (layout_parameters(kind, each.text) for each in (mine, other))
