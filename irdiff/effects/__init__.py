@@ -6,8 +6,10 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from irdiff.effects import agreement, blocks, buffers, few_operations
+from irdiff.effects.contraction import Sums, sums
 from irdiff.effects.difference import Differences
 from irdiff.effects.doubts import Difference
 from irdiff.effects.numbering import Move, NumberedFunction, number
@@ -21,8 +23,18 @@ _MAX_EACH = 8
 """As many differences of each kind are kept."""
 
 
+class EffectsWithSums(NamedTuple):
+    effects: Effects
+    sums: Sums | None = None
+    """Where only the sums that an assembler may fuse keep equal effects from having equal bits."""
+
+
 def compare(stage: str, base: Sequence[str], head: Sequence[str]) -> Effects:
     """Of canonical lines. Whatever is in doubt is `not shown`."""
+    return compare_with_sums(stage, base, head).effects
+
+
+def compare_with_sums(stage: str, base: Sequence[str], head: Sequence[str]) -> EffectsWithSums:
     values, reader = Values(), _reader(stage)
     try:
         ours, theirs = _read(stage, reader, base), _read(stage, reader, head)
@@ -31,11 +43,15 @@ def compare(stage: str, base: Sequence[str], head: Sequence[str]) -> Effects:
         )
     except ReadError as error:
         differences = [NotShown(reason="the text is not read", detail=str(error), is_unread=True)]
-    else:
-        if not any(isinstance(each, Hazard | Rounding | NotShown) for each in differences):
-            unknown = sorted({*ours.unknown, *theirs.unknown})
-            differences += [NotShown(reason="an instruction is not known", detail=name) for name in unknown]
-    return _effects(stage, differences, may_round=not _is_exact(reader, values))
+        return EffectsWithSums(_effects(stage, differences, may_round=True))
+    if not any(isinstance(each, Hazard | Rounding | NotShown) for each in differences):
+        unknown = sorted({*ours.unknown, *theirs.unknown})
+        differences += [NotShown(reason="an instruction is not known", detail=name) for name in unknown]
+    may_be_equal = reader.is_final and _has_one_order(values)
+    own = sums(values, (ours, theirs)) if may_be_equal and reader.may_contract else None
+    is_fusible = own is not None and own.fusible > 0
+    effects = _effects(stage, differences, may_round=is_fusible or not may_be_equal)
+    return EffectsWithSums(effects, own if is_fusible and effects.kind is Meaning.SAME else None)
 
 
 def _reader(stage: str) -> ProgramReader:
@@ -146,14 +162,12 @@ def _effects(stage: str, differences: Sequence[Difference], *, may_round: bool) 
     )  # fmt: skip
 
 
-def _is_exact(reader: ProgramReader, values: Values) -> bool:
-    """Whether equal effects give equal bits: no later step may contract, and no threads race.
+def _has_one_order(values: Values) -> bool:
+    """Whether no threads race.
 
     Threads that exchange values through memory (by atomic operations whose result is read, or accesses that
     keep order or read anew) may come in any order, and so may floats that are added in memory.
     """
-    if not reader.is_final or (reader.may_contract and _may_be_contracted(values)):
-        return False
     has_results = {key[1] for key in values.keys if key[0] == "part"}
     effects = ((n, made, made.effect.act) for n, made in values.made_by.items() if made.effect)
     return not any(
@@ -167,24 +181,3 @@ def _is_exact(reader: ProgramReader, values: Values) -> bool:
 
 _EXCHANGES = re.compile(r"cas|exch|cmpswap|cmpst|swap")
 """Of atomic operations, those that leave what the last thread wrote."""
-
-
-def _may_be_contracted(values: Values) -> bool:
-    """Whether a later step may make one `fma` of a product and a sum that do not say how they round.
-
-    A quotient that is not exact ends in a product, and a sign is part of either.
-    """
-
-    def is_product(number: int) -> bool:
-        name = values.keys[number][0]
-        if isinstance(name, str) and name.startswith("neg."):
-            return is_product(values.keys[number][1])
-        return isinstance(name, str) and (
-            (name.startswith("mul.") and ".r" not in name) or name.startswith(("div.full", "div.approx"))
-        )
-
-    sums = (
-        key for key in values.keys
-        if isinstance(key[0], str) and key[0].startswith(("add.", "sub.")) and ".r" not in key[0]
-    )  # fmt: skip
-    return any(is_product(each) for key in sums for each in key[1:] if isinstance(each, int))

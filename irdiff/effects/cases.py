@@ -10,7 +10,8 @@ from typing import Protocol
 from irdiff import backends, effects
 from irdiff.backends.machine_operations import MachineOperations
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.effects import agreement
+from irdiff.effects import agreement, contraction
+from irdiff.effects.contraction import Sums
 from irdiff.errors import NormalizeError
 from irdiff.model import Artifact, Bits, ComparedCase, Effects, HazardKind, Meaning, NotShown, Sides, Verdict
 from irdiff.stages import Stage
@@ -45,7 +46,7 @@ def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> 
     if not texts:
         return None
     stage = next(iter(texts))
-    found = effects.compare(stage, *texts[stage])
+    found, sums = effects.compare_with_sums(stage, *texts[stage])
     if not found.is_read and len(texts) > 1:  # an assembly of which a part is not known
         found = _by_other_text(found, *list(texts.items())[1])
     elif stage not in ASSEMBLIES:
@@ -55,7 +56,7 @@ def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> 
         found = _with(found, hazards=(*wrong, *found.hazards), kind=Meaning.HAZARD)
     elif doubt := agreement.doubts(case.metadata):
         found = _doubted(found, doubt)
-    return _with_machine_code(case, found, machine_code) if found.kind is Meaning.SAME else found
+    return _with_machine_code(case, found, machine_code, sums) if found.kind is Meaning.SAME else found
 
 
 def _texts(case: ComparedCase, text_of: TextOf) -> Iterator[tuple[str, Sides[Sequence[str]]]]:
@@ -100,7 +101,9 @@ def _doubted(found: Effects, doubt: NotShown) -> Effects:
     return _with(found, kind=Meaning.NOT_SHOWN, not_shown=(*found.not_shown, doubt))
 
 
-def _with_machine_code(case: ComparedCase, found: Effects, machine_code: MachineCodes) -> Effects:
+def _with_machine_code(
+    case: ComparedCase, found: Effects, machine_code: MachineCodes, sums: Sums | None
+) -> Effects:
     """Not every assembly is what executes: an assembler chooses which products and sums it fuses, and may be
     wrong.
     """
@@ -109,17 +112,19 @@ def _with_machine_code(case: ComparedCase, found: Effects, machine_code: Machine
     if kind is None or operations is None:
         return found
     binaries = [side[kind.artifact].digest for side in case.artifacts if kind.artifact in side]
-    if len(binaries) < 2 or _are_of_same_kinds(binaries, operations, machine_code):
+    is_alike = len(binaries) < 2 or _are_of_same_kinds(binaries, operations, machine_code)
+    if is_alike and (sums is None or len(binaries) < 2):
         return found
     does_the_same = f"the {title(found.stage)} does the same"
     texts = [machine_code.text(digest) for digest in binaries]
     if None in texts:
-        return replace(found, bits=Bits.UNKNOWN, kind=Meaning.NOT_SHOWN, not_shown=(
+        return found if is_alike else replace(found, bits=Bits.UNKNOWN, kind=Meaning.NOT_SHOWN, not_shown=(
             NotShown(reason=f"{does_the_same}, and the machine code could not be read ({kind.made_by})"),
         ))  # fmt: skip
     ours, theirs = (operations.counted(text) for text in texts if text is not None)
     if ours == theirs:
-        return found
+        is_exact = sums is not None and contraction.is_same(sums, ours)
+        return replace(found, bits=Bits.SAME) if is_exact else found
     doubt = NotShown(
         reason=f"{does_the_same}, and {kind.made_by} made other operations of it ({kind.made_by})",
         detail=_words(ours, theirs),

@@ -18,6 +18,8 @@ _WORDS = {".64": 2, ".128": 4, ".256": 8}
 """Of 32 bits, by the modifier of an access."""
 _MOVES = re.compile(r"-?RZ, -?RZ\b|-RZ, (?:R|U)")
 """A constant, or a register as it is or wider, moved by the floating-point unit."""
+_BY_ONE = re.compile(r"(?:\S+, ){1,2}-?1, ")
+"""Of a fused operation, that it multiplies by 1: a sum by itself."""
 
 
 def counted(text: str) -> Counter[str]:
@@ -29,7 +31,8 @@ def counted(text: str) -> Counter[str]:
             name = re.sub(r"_32$|32I$", "", name)
             is_float = _FLOATS.fullmatch(name) is not None
             if is_float and not _MOVES.search(operands):
-                counts[f"{name}{modifiers if name == 'MUFU' else ''}"] += 1
+                is_sum = name == "FFMA" and _BY_ONE.match(operands)
+                counts[f"{name}{modifiers if name == 'MUFU' else ' by 1' if is_sum else ''}"] += 1
             elif _MEMORY.fullmatch(name):
                 counts[name] += next((n for size, n in _WORDS.items() if size in modifiers), 1)
     return counts

@@ -1,5 +1,6 @@
 """What must agree with the code: headers, launches, and the operations that ptxas made."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -52,7 +53,7 @@ class Cubins:
         return self.texts.get(digest)
 
 
-def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin"):
+def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin", ptx=PTX):
     artifacts = {
         stage: Artifact(stage=stage, digest=sha256(stage.encode()), size_bytes=1)
         for stage in ("ptx", "cubin")
@@ -62,7 +63,7 @@ def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin"):
     sides = Sides(base=dict(metadata[0]), head=dict(metadata[1]))
     case = replace(case, metadata=sides)
     texts = {sha256(b"cubin"): SASS, sha256(b"other"): SASS, **(machine_code or {})}
-    return cases.of_case(case, lambda stage, digest: PTX, Cubins(texts, held))
+    return cases.of_case(case, lambda stage, digest: ptx, Cubins(texts, held))
 
 
 @pytest.mark.parametrize(
@@ -146,3 +147,79 @@ def test_moves_of_the_floating_point_unit_and_what_never_runs_are_not_counted():
     assert operations.counted(f"{SASS}\n/*0040*/ @!PT LDS RZ, [RZ] ;\n@PT LDS R1, [R2] ;") == {
         "FADD": 1, "STG": 4, "LDS": 1,
     }  # fmt: skip
+
+
+PRODUCT = "mul.f32 %r3, %r1, %r2;"
+SUM = "add.f32 %r4, %r3, %r1;"
+TWO = f"{PRODUCT} {SUM} mul.f32 %r5, %r4, %r2; sub.f32 %r4, %r2, %r5;"
+
+
+@pytest.mark.parametrize(
+    ("body", "machine_code", "bits"),
+    [
+        (f"{PRODUCT} {SUM}", "FFMA R1, R2, R3, R4", Bits.SAME),
+        (f"{PRODUCT} {SUM}", "FMUL R1, R2, R3; FADD R1, R1, R4", Bits.SAME),
+        ("div.full.f32 %r3, %r1, %r2; add.f32 %r4, %r3, %r1;", "FFMA R1, R2, R3, R4", Bits.SAME),
+        (TWO, "FFMA R1, R2, R3, R4; FFMA R1, R2, R3, R4", Bits.SAME),
+        (TWO, "FMUL R1, R2, R3; FADD R1, R1, R4; FMUL R1, R2, R3; FADD R1, R1, R4", Bits.SAME),
+        # no assembler may fuse what says how it rounds
+        ("mul.rn.f32 %r3, %r1, %r2; add.f32 %r4, %r3, %r1;", "", Bits.SAME),
+        # one of two is fused: which one is open
+        (TWO, "FFMA R1, R2, R3, R4; FMUL R1, R2, R3; FADD R1, R1, R4", Bits.UNKNOWN),
+        # a sum stands twice in the machine code, so it may be fused in one of its places only
+        (TWO, "FFMA R1, R2, R3, R4; FFMA R1, R2, R3, R4; FADD R1, R2, R3", Bits.UNKNOWN),
+        (f"{PRODUCT} {SUM}", "FFMA R1, R2, R3, R4; FADD R1, R2, R3; FADD R1, R2, R3", Bits.UNKNOWN),
+        # the text computes one sum in two places
+        (f"{PRODUCT} {SUM} add.f32 %r4, %r3, %r1;", "FFMA R1, R2, R3, R4; FADD R1, R2, R3", Bits.UNKNOWN),
+        # a loop may be unrolled, and its sum be fused in some rounds
+        (
+            f"$L0: {PRODUCT} {SUM} setp.lt.s32 %p1, %r1, %r9; @%p1 bra $L0;",
+            "FFMA R1, R2, R3, R4",
+            Bits.UNKNOWN,
+        ),
+        # a sum has two products: either may be the one that is not rounded
+        (f"{PRODUCT} mul.f32 %r5, %r1, %r1; add.f32 %r4, %r3, %r5;", "FFMA R1, R2, R3, R4", Bits.UNKNOWN),
+        (f"{PRODUCT} mul.f32 %r5, %r1, %r1; sub.f32 %r4, %r3, %r5;", "FFMA R1, R2, R3, R4", Bits.UNKNOWN),
+        (f"{PRODUCT} neg.f32 %r3, %r3; div.full.f32 %r5, %r1, %r2; add.f32 %r4, %r3, %r5;", "", Bits.UNKNOWN),
+        (f"{PRODUCT} add.f32 %r4, %r3, %r3;", "FFMA R1, R2, R3, R4", Bits.UNKNOWN),
+        # a sum may be made by an operation that multiplies by 1
+        (f"{PRODUCT} {SUM}", "FFMA R1, R2, 1, R4", Bits.UNKNOWN),
+        (f"{PRODUCT} {SUM}", "FMUL R1, R2, R3; FFMA R1, -1, R2, R4", Bits.UNKNOWN),
+        # other formats have other operations
+        ("mul.f64 %rd3, %rd1, %rd2; add.f64 %rd4, %rd3, %rd1;", "DFMA R1, R2, R3, R4", Bits.UNKNOWN),
+        ("mul.f16 %r3, %r1, %r2; add.f16 %r4, %r3, %r1;", "HFMA2 R1, R2, R3, R4", Bits.UNKNOWN),
+        ("mul.f16x2 %r3, %r1, %r2; add.f16x2 %r4, %r3, %r1;", "HFMA2 R1, R2, R3, R4", Bits.UNKNOWN),
+        # no disassembler is there
+        (f"{PRODUCT} {SUM}", None, Bits.UNKNOWN),
+    ],
+)
+def test_bits_are_the_same_where_it_is_certain_which_sums_ptxas_fused(body, machine_code, bits):
+    result = "%rd4" if "%rd4" in body else "%r4"
+    lines = [
+        "ld.global.b32 %r1, [%rd1+4];", "ld.global.b32 %r2, [%rd1+8];", "ld.global.b64 %rd2, [%rd1+16];",
+        *(each if each.endswith(":") else f"{each};" for each in re.split(r"(?<=:) |; ", body)), f"st.global.b{64 if 'rd' in result else 32} [%rd1], {result};",
+    ]  # fmt: skip
+    ptx = [*PTX[:6], *(line.replace(";;", ";") for line in lines), *PTX[8:]]
+    cubin = elf_file({".text.k": 0x207037221.to_bytes(16, "little")})
+    texts = dict.fromkeys((sha256(b"cubin"), sha256(b"other")))
+    if machine_code is not None:
+        text = "\n".join(f"/*0010*/ {each} ;" for each in machine_code.split("; "))
+        texts = dict.fromkeys(texts, text)
+    found = of_case(machine_code=texts, held=cubin, ptx=ptx)
+    assert (found.kind, found.bits) == (Meaning.SAME, bits)
+
+
+def test_a_sum_that_ptxas_fused_on_one_side_is_not_the_same():
+    ptx = [
+        *PTX[:6],
+        "ld.global.b32 %r1, [%rd1+4];",
+        PRODUCT.replace("%r2", "%r1"),
+        SUM,
+        "st.global.b32 [%rd1], %r4;",
+        *PTX[8:],
+    ]
+    texts = {
+        sha256(b"cubin"): "/*0010*/ FFMA R1, R2, R3, R4 ;",
+        sha256(b"other"): "/*0010*/ FMUL R1, R2, R3 ;\n/*0020*/ FADD R1, R1, R4 ;",
+    }
+    assert of_case(machine_code=texts, ptx=ptx).kind is Meaning.NOT_SHOWN
