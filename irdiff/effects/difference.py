@@ -101,6 +101,7 @@ class Differences:
                     )
                 else:
                     used += facets.of_pair(self._values, one, other)
+                    self._doubts.are_copies_shared_out |= _is_other_copy(one, other)
         for number, before, after in conditions:
             if before is not None and after is not None:
                 what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
@@ -141,7 +142,8 @@ class Differences:
         elif one.effect.act is Act.STATES:
             yield synchronization.of_states(one, other)
         elif one.effect.act in (Act.SYNC, Act.ATOMIC) or ours.keeps_order or theirs.keeps_order:
-            yield synchronization.renamed(self._witnesses, one, other)
+            is_fenced = synchronization.has_new_fences(*self._sides)
+            yield synchronization.renamed(self._witnesses, one, other, is_fenced=is_fenced)
         elif one.effect.act is Act.MATRIX or (ours.is_float and theirs.is_float):
             yield self._other_arithmetic(one, other)
         elif (
@@ -339,6 +341,12 @@ _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
 def _is_of_copies(event: Event) -> bool:
     """Whether it copies in the background, or may read what such a copy has written."""
     return event.effect.act is Act.COPY or event.effect.space == "shared"
+
+
+def _is_other_copy(one: Event, other: Event) -> bool:
+    """Whether two copies have other sources and other destinations."""
+    addresses = list(zip(one.address, other.address, strict=False))
+    return one.effect.act is Act.COPY and len(addresses) > 1 and all(a != b for a, b in addresses)
 
 
 def _others(side: NumberedFunction, event: Event) -> Iterator[Event]:

@@ -21,6 +21,8 @@ class Doubts:
         """Whether a predicate, address, condition or number of accesses is not shown."""
         self.is_copy_unclear = False
         """Whether where a copy in the background goes is not shown: then other waits may be enough."""
+        self.are_copies_shared_out = False
+        """Whether a copy reads and writes other places: then other threads may copy the same."""
         self.is_control_unclear = False
         self.gone: Counter[tuple[Act, str]] = Counter()
         self.new: Counter[tuple[Act, str]] = Counter()
@@ -42,7 +44,7 @@ class Doubts:
         branch is not shown.
         """
         own = list(dict.fromkeys(found))
-        is_unclear = self.is_place_unclear or self._is_arranged()
+        is_unclear = self.is_place_unclear or self.are_copies_shared_out or self._is_arranged()
         is_value_unclear = (
             is_unclear or self.are_values_elsewhere or any(isinstance(each, NotShown) for each in own)
         )

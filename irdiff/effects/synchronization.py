@@ -194,8 +194,24 @@ def _publishes(one: Event, other: Event) -> bool:
     )
 
 
-def renamed(witnesses: Witnesses, one: Event, other: Event) -> _Difference:
-    """One effect that orders accesses, by another operation."""
+def has_new_fences(base: NumberedFunction, head: NumberedFunction) -> bool:
+    ours, theirs = (
+        Counter(
+            event.operation.word
+            for block in side.blocks
+            for event in block.events
+            if event.operation.word.startswith("fence")
+        )
+        for side in (base, head)
+    )
+    return bool(theirs - ours)
+
+
+def renamed(witnesses: Witnesses, one: Event, other: Event, *, is_fenced: bool) -> _Difference:
+    """One effect that orders accesses, by another operation.
+
+    is_fenced: whether head has fences that base lacks, which may order what the operation no longer does.
+    """
     ours, theirs = one.operation.word, other.operation.word
     witness = witnesses.of(one, other)
     if ours == f"{theirs}.read":
@@ -203,6 +219,9 @@ def renamed(witnesses: Witnesses, one: Event, other: Event) -> _Difference:
     words = f"{code(one.operation)} → {code(other.operation)}"
     if memory_order.is_comparable(one, other):
         if memory_order.is_less(one, other) or theirs == f"{ours}.read":
+            if is_fenced and one.effect.act is Act.ATOMIC:
+                reason = "an atomic operation orders accesses less, and a fence is new"
+                return NotShown(reason=reason, detail=words, witness=witness)
             return Hazard(kind=HazardKind.ORDER, what=f"orders accesses less: {words}", witness=witness)
         if memory_order.unordered(ours) == memory_order.unordered(theirs):
             return Harmless(what=f"accesses are ordered more: {words}")

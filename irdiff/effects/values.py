@@ -20,7 +20,7 @@ from irdiff.ir import program
 from irdiff.ir.program import Operation
 
 _SPECIAL = re.compile(
-    r".*?(?:(?P<thread>\btid\.[xyz]|workitem\.id\.[xyz])|(?P<wide>ctaid\.x)|(?P<block>ctaid\.[yz])|(?P<lane>laneid))$"
+    r".*?(?:(?P<thread>\btid\.[xyz]|workitem\.id\.[xyz])|(?P<wide>n?ctaid\.x)|(?P<block>n?ctaid\.[yz])|(?P<lane>laneid))$"
 )
 _MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 31}
 """Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
@@ -232,13 +232,19 @@ class Values:
                 return self.scaled(width, one, factor)
         (a, ours), (b, theirs) = self.linear(width, left), self.linear(width, right)
         if (not a and not b and len(ours) == len(theirs) == 1) or len(ours) * len(theirs) > _MAX_PRODUCTS:
-            return self.node("mul", width, *sorted((left, right)))
+            return self._product(width, left, right)
         total = self.add(width, self.scaled(width, right, a), self.scaled(width, left, b))
         total = self.add(width, total, self.constant(a * b, width), -1)
         for (one, times), (other, factor) in itertools.product(ours, theirs):
-            product = self.node("mul", width, *sorted((one, other)))
+            product = self._product(width, one, other)
             total = self.add(width, total, self.scaled(width, product, times * factor))
         return total
+
+    def _product(self, width: int, left: int, right: int) -> int:
+        """Of 32 bits where it has no more."""
+        one, other = self.bits(left), self.bits(right)
+        is_narrow = one >= 0 and other >= 0 and not one * other >> 32
+        return self.node("mul", min(width, 32) if is_narrow else width, *sorted((left, right)))
 
     # forms of bits: ("bits", constant, (((atom, places), mask), ...)), the `xor` of the constant and of each
     # atom shifted to the left, under its mask
@@ -264,8 +270,16 @@ class Values:
                 return self.bits(value)
             case "bits", constant, terms:
                 return int(functools.reduce(operator.or_, (mask for _, mask in terms), constant))
-            case "mul", width, one, other:  # a multiple of the lowest bit of both
-                lowest = (self.bits(one) & -self.bits(one)) * (self.bits(other) & -self.bits(other))
+            case (
+                "mul",
+                width,
+                one,
+                other,
+            ):  # a multiple of the lowest bit of both, up to the product of the most
+                left, right = self.bits(one), self.bits(other)
+                lowest = (left & -left) * (right & -right)
+                if left >= 0 and right >= 0 and not left * right >> width:
+                    return -lowest & ones((left * right).bit_length())
                 return -lowest & ones(width) if lowest > 1 else -1
             case "sum", width, constant, terms:
                 all_ones = ones(width)
