@@ -40,9 +40,14 @@ class _CommentPlace:
 
     def __post_init__(self) -> None:
         if self.commit is not None and not _COMMIT.fullmatch(self.commit):
-            raise UsageError(f"--commit {self.commit[:80]!a} is not a full commit id")
+            raise UsageError(
+                f"--commit {self.commit[:80]!a} is not a full commit id",
+                hint="write all of it: git rev-parse HEAD",
+            )
         if self.url is not None and not re.fullmatch(r"https://[!-~]{1,1000}", self.url):
-            raise UsageError("--url is not an https link")
+            raise UsageError(
+                "--url is not an https link", hint="give the address of the job: --url https://…"
+            )
         if not self.repository:
             raise UsageError("no repository", hint="give --repo OWNER/NAME")
         if (self.number is None) == (self.branch is None):

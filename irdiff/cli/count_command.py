@@ -90,7 +90,10 @@ def _expression(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"{pattern!r} is no regular expression: {error}") from error
+        raise UsageError(
+            f"{pattern!r} is no regular expression: {error}",
+            hint="without --regex it is an operation or a glob",
+        ) from error
 
 
 def _with_code(run: Run) -> Iterator[Case]:

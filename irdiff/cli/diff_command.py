@@ -169,7 +169,7 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
         raise UsageError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")
     if not text.strip():
-        raise UsageError(f"{file} is empty")
+        raise UsageError(f"{file} is empty", hint="name a file that a compiler finished")
     canonical = canonicalize(name, text)
     numbered = zip(canonical.numbers, canonical.lines, strict=True)
     click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in numbered))

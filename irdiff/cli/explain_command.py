@@ -108,7 +108,10 @@ def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None,
             explanation.save(story.opened.folder, run, case, folder)
         alone = next(alone for alone in explanation.reproduction(run, case) if alone.side == side)
         if not (folder / alone.file).exists():
-            raise RunFolderError(f"the run folder holds no {alone.file.partition('.')[2]} of {side}")
+            raise RunFolderError(
+                f"the run folder holds no {alone.file.partition('.')[2]} of {side}",
+                hint="compare again, then explain the new run",
+            )
         click.echo(escape.terminal(alone.command(python)), err=True)
         return alone.run(python, folder, config)
 

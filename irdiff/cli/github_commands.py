@@ -43,6 +43,7 @@ COMPARING = "irdiff-pr.yml"
 NIGHTLY = "irdiff-nightly.yml"
 ARTIFACT = "irdiff-run"
 HISTORY = "irdiff-history"
+_EVENT = "give the file of a comment's event: --event $GITHUB_EVENT_PATH"
 _MAX_EVENT_BYTES = 4 << 20
 
 
@@ -125,11 +126,11 @@ def obey_command(event: Path) -> None:
 def _comment_of(event: Path) -> dict[str, Any]:
     """Returns the comment as it was when it started the job, even if it was edited since."""
     if event.stat().st_size > _MAX_EVENT_BYTES:
-        raise UsageError("the event is larger than GitHub's events are")
+        raise UsageError("the event is larger than GitHub's events are", hint=_EVENT)
     payload = json.loads(event.read_bytes())
     try:
         if payload["action"] != "created" or "pull_request" not in payload["issue"]:
-            raise UsageError("the event is not of a new comment on a pull request")
+            raise UsageError("the event is not of a new comment on a pull request", hint=_EVENT)
         return {
             "pull": int(payload["issue"]["number"]),
             "comment": int(payload["comment"]["id"]),
@@ -137,7 +138,7 @@ def _comment_of(event: Path) -> dict[str, Any]:
             "body": str(payload["comment"]["body"]),
         }
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError("the event is not of a comment") from error
+        raise UsageError("the event is not of a comment", hint=_EVENT) from error
 
 
 def _compare_again(hub: Client, request_comment: dict[str, Any], wanted: CommentCommand) -> None:

@@ -130,7 +130,9 @@ def append(path: Path, entries: tuple[Accepted, ...], present: tuple[Accepted, .
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}", hint="name another file: --accepted FILE"
+        ) from error
 
 
 def _as_toml(entry: Accepted) -> str:

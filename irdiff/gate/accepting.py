@@ -61,11 +61,17 @@ def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Acc
     rule = outcome.rule
     blocking = [finding for finding in outcome.findings if finding.blocks]
     if not blocking:
-        raise UsageError(f"nothing of the rule {rule.id!r} blocks: there is nothing to accept")
+        raise UsageError(
+            f"nothing of the rule {rule.id!r} blocks: there is nothing to accept",
+            hint="irdiff gate RUN lists what blocks",
+        )
     if not decision.issue:
         raise UsageError(f"accepting the rule {rule.id!r} needs --issue URL, where the problem is mended")
     if any(finding.subject is SubjectKind.RUN for finding in blocking):
-        raise UsageError(f"the rule {rule.id!r} selects no case of this run: that cannot be accepted")
+        raise UsageError(
+            f"the rule {rule.id!r} selects no case of this run: that cannot be accepted",
+            hint="compare such cases, or set `may_be_empty` in the policy",
+        )
     terms: dict[str, Any] = {**dataclasses.asdict(decision), "rule": rule.id}
     changes = {
         case: digest

@@ -229,5 +229,7 @@ def parse(tables: Mapping[str, object], where: str) -> Policy:
     ids = [rule.id for rule in policy.rule]
     for rule_id in ids:
         if ids.count(rule_id) > 1:
-            raise UsageError(f"{where} has two rules with the id {rule_id!r}")
+            raise UsageError(
+                f"{where} has two rules with the id {rule_id!r}", hint="give one of them another id"
+            )
     return policy

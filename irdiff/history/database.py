@@ -120,7 +120,10 @@ class Database:
         """Raises HistoryError if the file has other columns."""
         schema = self.rows("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
         if {name for (name,) in schema} != set(columns(table)):
-            raise HistoryError(f"{path} does not hold the table {table!r} of {SCHEMA!r}")
+            raise HistoryError(
+                f"{path} does not hold the table {table!r} of {SCHEMA!r}",
+                hint="export it with this irdiff: irdiff history export --parquet DIR",
+            )
         names = ", ".join(columns(table))
         return self._take(table, f"SELECT {names} FROM read_parquet(?)", [str(path)])  # noqa: S608
 

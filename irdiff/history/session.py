@@ -220,4 +220,7 @@ def load(folder: Path) -> Session | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise HistoryError(f"{folder / FILE} is not what `irdiff history session` wrote: {error}") from error
+        raise HistoryError(
+            f"{folder / FILE} is not what `irdiff history session` wrote: {error}",
+            hint="write it again: irdiff history session OUT",
+        ) from error

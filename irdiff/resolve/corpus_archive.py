@@ -49,7 +49,10 @@ def unpacked(place: str, config: Config) -> Path:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
                 archive.extractall(files, filter="data")
         except (tarfile.TarError, OSError, EOFError) as error:
-            raise CorpusError(f"{place} is not the archive of a corpus: {error}") from error
+            raise CorpusError(
+                f"{place} is not the archive of a corpus: {error}",
+                hint="irdiff capture --out FILE.tar.gz writes one",
+            ) from error
         corpus.load(files)
         files.rename(folder)
     return folder

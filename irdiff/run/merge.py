@@ -24,6 +24,7 @@ from irdiff.model import (
 )
 
 T = TypeVar("T")
+_ONE_COMPARISON = "merge only the shards, or targets, of one comparison"
 _COUNTS_CASES = "determinism check: "
 """The beginning of a note that counts the cases of its run."""
 
@@ -33,7 +34,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
     comparison.
     """
     if not runs:
-        raise UsageError("there is nothing to merge")
+        raise UsageError("there is nothing to merge", hint="name the runs of all shards")
     runs = sorted(runs, key=lambda run: (run.options.shard, run.command, run.created))
     first = runs[0]
     for run in runs[1:]:
@@ -120,7 +121,7 @@ def _check_same(first: Run, other: Run) -> None:
         ours, theirs = getattr(first, name), getattr(other, name)
         if ours != theirs:
             shown = ("" if name in {"base", "head"} else f": {ours} and {theirs}")[:200]
-            raise UsageError(f"the runs have different {name.replace('_', ' ')}{shown}")
+            raise UsageError(f"the runs have different {name.replace('_', ' ')}{shown}", hint=_ONE_COMPARISON)
 
 
 def _cases(runs: Sequence[Run]) -> tuple[Case, ...]:
@@ -136,7 +137,9 @@ def _targets(runs: Sequence[Run]) -> tuple[Target, ...]:
     by_name: dict[str, Target] = {}
     for target in (target for run in runs for target in run.targets):
         if by_name.setdefault(target.name, target) != target:
-            raise UsageError(f"target {target.name[:100]!a} is not the same in all runs")
+            raise UsageError(
+                f"target {target.name[:100]!a} is not the same in all runs", hint=_ONE_COMPARISON
+            )
     return tuple(by_name[name] for name in sorted(by_name))
 
 
@@ -243,7 +246,9 @@ def missing_shards(runs: Iterable[Run]) -> str:
         shards = {run.options.shard for run in parts}
         totals = sorted({total for _, total in shards})
         if len(totals) > 1:
-            raise UsageError(f"shards of 1/{totals[0]} and of 1/{totals[1]} are of two comparisons")
+            raise UsageError(
+                f"shards of 1/{totals[0]} and of 1/{totals[1]} are of two comparisons", hint=_ONE_COMPARISON
+            )
         absent = sorted(set(range(1, totals[0] + 1)) - {number for number, _ in shards})
         if absent:
             missing.append(f"shards {', '.join(map(str, absent[:20]))} of {totals[0]} are missing")

@@ -77,9 +77,13 @@ def unpack(archive: Path, folder: Path) -> None:
             file.seek(0)
             _unpack_as(magic, file, _Writer(archive, folder))
     except FileNotFoundError as error:
-        raise RunFolderError(f"{archive} is not there") from error
+        raise RunFolderError(
+            f"{archive} is not there", hint="irdiff runs lists the runs of this machine"
+        ) from error
     except _DAMAGED as error:
-        raise RunFolderError(f"{archive} cannot be unpacked: {str(error)[:200]!a}") from error
+        raise RunFolderError(
+            f"{archive} cannot be unpacked: {str(error)[:200]!a}", hint="download it again, or compare again"
+        ) from error
     if not ((folder / "run.json").exists() or (folder / "failure.json").exists()):
         raise RunFolderError(f"{archive} holds no run.json", hint="give the zip of a run folder")
 

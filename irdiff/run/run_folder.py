@@ -32,6 +32,7 @@ from irdiff.store import Store, sha256
 
 MAX_RUN_JSON_BYTES = 512 << 20
 MAX_ARTIFACT_BYTES = 256 << 20
+_AGAIN = "copy the run folder again, or compare again"
 _MAX_WINDOW_BYTES = 128 << 20
 _CHUNK_BYTES = 1 << 10
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
@@ -154,7 +155,7 @@ def artifact(folder: Path, digest: str) -> bytes | None:
         return None
     content = unpacked(packed, MAX_ARTIFACT_BYTES, f"artifact {digest} of {folder}")
     if sha256(content) != digest:
-        raise RunFolderError(f"artifact {digest} of {folder} does not match its digest")
+        raise RunFolderError(f"artifact {digest} of {folder} does not match its digest", hint=_AGAIN)
     return content
 
 
@@ -171,8 +172,8 @@ def unpacked(packed: bytes, limit_bytes: int, subject: str) -> bytes:
             if codec.eof:
                 return bytes(content)
     except (zstandard.ZstdError, MemoryError) as error:
-        raise RunFolderError(f"{subject} is damaged: {error}") from error
-    raise RunFolderError(f"{subject} is cut off")
+        raise RunFolderError(f"{subject} is damaged: {error}", hint=_AGAIN) from error
+    raise RunFolderError(f"{subject} is cut off", hint=_AGAIN)
 
 
 def first_mistake(error: ValidationError) -> str:

@@ -15,6 +15,7 @@ from irdiff.store import write_whole
 from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, Sample, TimingResults, merge
 
 SAMPLES_FILE = "timing-samples.jsonl.zst"
+_AGAIN = "read it with the irdiff that wrote it, or time the run again"
 _MAX_SAMPLES_BYTES = 1 << 30
 """Unpacked: some five million samples. A run of all shipped cases has a hundred thousand."""
 _LEVEL = 9
@@ -40,11 +41,13 @@ def parse(content: bytes, where: str) -> TimingResults:
     try:
         schema = _any.validate_json(content).get("schema")
         if schema != SCHEMA:
-            raise RunFolderError(f"{where} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}")
+            raise RunFolderError(
+                f"{where} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}", hint=_AGAIN
+            )
         return _results.validate_json(content)
     except ValidationError as error:
         message = f"{where} is not a valid timing file: {run_folder.first_mistake(error)}"
-        raise RunFolderError(message) from error
+        raise RunFolderError(message, hint=_AGAIN) from error
 
 
 def write(folder: Path, results: TimingResults) -> TimingResults:
