@@ -6,8 +6,7 @@ way to LLVM IR, everything that is not translated.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from irdiff import texts
@@ -31,11 +30,11 @@ def canonical(ir: str, text: str) -> Iterator[str]:
 
 
 class StateComparer:
-    """Remembers what it has compared. Not thread-safe."""
+    """Keeps the digests of what it has read. Not thread-safe."""
 
     def __init__(self) -> None:
         self._operations: dict[tuple[str, str], str] = {}
-        self._equal: dict[tuple[str, str, str], bool] = {}
+        self._canonical: dict[tuple[str, str], str] = {}
 
     def same(self, base: State, head: State) -> bool:
         """Equal but for their spelling."""
@@ -47,19 +46,17 @@ class StateComparer:
 
     def _same(self, ir: str, base: State, head: State) -> bool:
         """Names of operations first: canonical text takes a hundred times as long."""
-        key = ir, base.digest, head.digest
-        if base.digest == head.digest:
-            return True
-        if key not in self._equal:
-            has_same_operations = self._names(ir, base) == self._names(ir, head)
-            self._equal[key] = has_same_operations and _have_same_lines(ir, base, head)
-        return self._equal[key]
+        return base.digest == head.digest or all(
+            _once(known, make, ir, base) == _once(known, make, ir, head)
+            for known, make in ((self._operations, _operations), (self._canonical, _canonical))
+        )
 
-    def _names(self, ir: str, state: State) -> str:
-        key = ir, state.digest
-        if key not in self._operations:
-            self._operations[key] = _operations(ir, state)
-        return self._operations[key]
+
+def _once(known: dict[tuple[str, str], str], make: Callable[[str, State], str], ir: str, state: State) -> str:
+    key = ir, state.digest
+    if key not in known:
+        known[key] = make(ir, state)
+    return known[key]
 
 
 def _operations(ir: str, state: State) -> str:
@@ -67,13 +64,13 @@ def _operations(ir: str, state: State) -> str:
     return sha256(names.encode()).hexdigest()
 
 
-def _have_same_lines(ir: str, base: State, head: State) -> bool:
-    """Whether the canonical lines are equal, read up to the first that differs. A text that has none equals
-    its own bytes alone.
-    """
+def _canonical(ir: str, state: State) -> str:
+    """The digest of the canonical lines; of a text that has none, its own."""
+    digest = sha256()
     try:
         with LARGE_TEXT:
-            lines = itertools.zip_longest(canonical(ir, base.text), canonical(ir, head.text))
-            return all(ours == theirs for ours, theirs in lines)
+            for line in canonical(ir, state.text):
+                digest.update(f"{line}\n".encode())
     except NormalizeError:
-        return False
+        return state.digest
+    return digest.hexdigest()
