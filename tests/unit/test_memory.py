@@ -25,8 +25,8 @@ ROWS = text_of("memory/rows.mlir.template").splitlines()
 """As IR between passes, late on the way to LLVM IR: the largest has 21 MB."""
 
 
-def large_ir(end="llvm.return", values=VALUES):
-    rows = [f"    {ROWS[n % len(ROWS)].format(n, n % 64, n - 1)}" for n in range(1, values)]
+def large_ir(end="llvm.return"):
+    rows = [f"    {ROWS[n % len(ROWS)].format(n, n % 64, n - 1)}" for n in range(1, VALUES)]
     head = ["module attributes {a = 1 : i32} {", "  llvm.func @kernel(%arg0: i32) {", "    %0 = llvm.x : i32"]
     return "\n".join([*head, *rows, f"    {end}", "  }", "}"]).encode()
 
@@ -50,12 +50,8 @@ def test_states_are_compared_without_holding_their_lines():
 
 def test_an_edit_takes_little_more_than_its_lines(tmp_path):
     store = Store(tmp_path)
-    describer = CaseDescriber(EditReader(ArtifactComparator(store, no_llvm)))
-    small = [store.put(large_ir(end, 3)) for end in ("llvm.return", "llvm.unreachable")]
-    describer.describe(
-        runs.case(), EditSource(ir="mlir", base=small[0], head=small[1])
-    )  # loads what it needs
     base, head = large_ir(), large_ir("llvm.unreachable")
     source = EditSource(ir="mlir", base=store.put(base), head=store.put(head))
+    describer = CaseDescriber(EditReader(ArtifactComparator(store, no_llvm)))
     with at_most(5 * (len(base) + len(head))):
         describer.describe(runs.case(), source)
