@@ -222,7 +222,7 @@ class Samples:
 
 
 def _is_one_sided(key: Key, parts: list[Tried], results: Tried) -> bool:
-    """Whether it chooses, and chooses the same in all samples."""
+    """Returns True for an operation that chooses, if its choice is the same in all samples."""
     if key[0] in ("select", "eq", "lt"):
         truths = parts[0] if key[0] == "select" else results
         return len({bool(to_int(each, 64)) for each in truths}) == 1

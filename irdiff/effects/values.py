@@ -270,12 +270,8 @@ class Values:
                 return self.bits(value)
             case "bits", constant, terms:
                 return int(functools.reduce(operator.or_, (mask for _, mask in terms), constant))
-            case (
-                "mul",
-                width,
-                one,
-                other,
-            ):  # a multiple of the lowest bit of both, up to the product of the most
+            case "mul", width, one, other:
+                # a multiple of the product of both lowest bits, and at most the product of both values
                 left, right = self.bits(one), self.bits(other)
                 lowest = (left & -left) * (right & -right)
                 if left >= 0 and right >= 0 and not left * right >> width:

@@ -64,18 +64,19 @@ def _is_barrier_of_all(kind: Kind) -> bool:
     return name == _BARRIER_OF_ALL and guard is None and len(operands) < 2
 
 
-def mask_of(letters: Mapping[Kind, int]) -> int:
-    """These separators, and in which order they stand where that counts.
-
-    A fence of proxies without a predicate may stand before or after a barrier of all threads. It has to
+def _may_change_places(one: Kind, other: Kind) -> bool:
+    """A fence of proxies without a predicate may stand before or after a barrier of all threads. It has to
     lie on the way between the accesses, in the block of the one that is not of the generic proxy (Lustig
     et al., "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022, section 5.4).
     """
+    return any(_is_fence_of_all(a) and _is_barrier_of_all(b) for a, b in ((one, other), (other, one)))
+
+
+def mask_of(letters: Mapping[Kind, int]) -> int:
+    """These separators, and the order of those that may not change places."""
     mask = sum(1 << n for n in letters.values())
     for (one, a), (other, b) in itertools.permutations(letters.items(), 2):
-        if not (_is_fence_of_all(one) and _is_barrier_of_all(other)) and not (
-            _is_fence_of_all(other) and _is_barrier_of_all(one)
-        ):
+        if not _may_change_places(one, other):
             mask |= _before(a, b)
     return mask
 
