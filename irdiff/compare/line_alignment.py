@@ -12,7 +12,6 @@ reader may fold away but which is never called the same.
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +73,8 @@ def without_partners(stage: str, base: Sequence[str], head: Sequence[str]) -> li
 
 def _both(stage: str, base: Sequence[str], head: Sequence[str]) -> tuple[_Text, _Text]:
     shapes: dict[str, int] = {}
-    return _Text(stage, base, shapes), _Text(stage, head, shapes)
+    names: dict[str, str] = {}
+    return _Text(stage, base, shapes, names), _Text(stage, head, shapes, names)
 
 
 def in_numbering_of_head(stage: str, line: str, names: Mapping[str, str]) -> str:
@@ -87,13 +87,17 @@ def in_numbering_of_head(stage: str, line: str, names: Mapping[str, str]) -> str
 class _Text:
     """Lines split into what is compared and the names in them."""
 
-    def __init__(self, stage: str, lines: Sequence[str], shapes: dict[str, int]) -> None:
-        """`shapes`: a number for each line without its names, shared by both sides."""
+    def __init__(
+        self, stage: str, lines: Sequence[str], shapes: dict[str, int], names: dict[str, str]
+    ) -> None:
+        """`shapes`: a number for each line without its names. `names`: each name once. Both sides share them."""
         self.ir = ir_of(stage)
         self.lines = lines
         self.machine = self.ir.HAS_REGISTERS
         self.shapes = [shapes.setdefault(self.shape(line), len(shapes)) for line in lines]
-        self.names = [tuple(map(sys.intern, self.ir.NAMES.findall(line))) for line in lines]
+        self.names = [
+            tuple([names.setdefault(name, name) for name in self.ir.NAMES.findall(line)]) for line in lines
+        ]
         self.defined: dict[str, int] = {}
         for index, names in enumerate(self.names):
             for name in names:
