@@ -88,15 +88,15 @@ class _Text:
     """Lines split into what is compared and the names in them."""
 
     def __init__(
-        self, stage: str, lines: Sequence[str], shapes: dict[str, int], names: dict[str, str]
+        self, stage: str, lines: Sequence[str], shapes: dict[str, int], once: dict[str, str]
     ) -> None:
-        """`shapes`: a number for each line without its names. `names`: each name once. Both sides share them."""
+        """`shapes`: a number for each line without its names. `once`: each name. Both sides share them."""
         self.ir = ir_of(stage)
         self.lines = lines
         self.machine = self.ir.HAS_REGISTERS
         self.shapes = [shapes.setdefault(self.shape(line), len(shapes)) for line in lines]
         self.names = [
-            tuple([names.setdefault(name, name) for name in self.ir.NAMES.findall(line)]) for line in lines
+            tuple([once.setdefault(name, name) for name in self.ir.NAMES.findall(line)]) for line in lines
         ]
         self.defined: dict[str, int] = {}
         for index, names in enumerate(self.names):

@@ -106,7 +106,7 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
         store = _folder(options, config)
     if store is None:
         kernels = load_corpus(options, config)
-        by_spec = {spec: toolchains.resolve(spec, config) for spec in dict.fromkeys(specs)}
+        by_spec = toolchains.resolve_all(specs, config)
         return specs.map(lambda spec: _side(by_spec[spec], kernels, options.packages, config))
     resolver = Resolver(store, options, config)
     if any(map(is_revision, specs)):

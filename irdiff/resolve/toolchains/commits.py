@@ -62,7 +62,8 @@ def toolchain_of(
         return {"counts": counted}
 
     try:
-        toolchain = identity.installed(checkout.label, f"commit-{key[:20]}", config, lay_over)
+        environment = identity.make_environment(checkout.label, f"commit-{key[:20]}", config, lay_over)
+        toolchain = identity.identify(checkout.label, environment.python, environment.path, config)
     except ToolchainError as error:
         raise ToolchainError(
             f"{checkout.label}: its Python part does not start on {part.origin}:\n{error.what}",

@@ -26,6 +26,7 @@ from irdiff.errors import ToolchainError
 from irdiff.model import RuntimeFile, Toolchain
 from irdiff.resolve import settings
 from irdiff.resolve.toolchains import environments
+from irdiff.resolve.toolchains.environments import Environment
 from irdiff.store import Store, key_of, sha256_of_file
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
@@ -125,13 +126,9 @@ def own_variables(environment: Mapping[str, str], variables: Mapping[str, str]) 
     return {name: environment.get(name, "") for name in names if environment.get(name) != variables.get(name)}
 
 
-def installed(
-    spec: str,
-    name: str,
-    config: Config,
-    fill: Callable[[Path, Path], Mapping[str, object]],
-    chosen: Mapping[str, str] | None = None,
-) -> Toolchain:
+def make_environment(
+    spec: str, name: str, config: Config, fill: Callable[[Path, Path], Mapping[str, object]]
+) -> Environment:
     """Fills a missing environment by `fill(path, log)`, whose result is kept in its state. Raises
     ToolchainError, UsageError.
     """
@@ -141,8 +138,7 @@ def installed(
         identity = identify(spec, environments.python_of(path), path, config)
         return {"spec": spec, "version": identity.version, "digest": identity.digest, **more}
 
-    environment = environments.make(name, config, install)
-    return identify(spec, environment.python, environment.path, config, chosen)
+    return environments.make(name, config, install)
 
 
 def _ask_worker(spec: str, python: str, environment: Mapping[str, str]) -> dict[str, Any]:
