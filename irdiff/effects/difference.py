@@ -261,8 +261,9 @@ class Differences:
             fixed = [constant >> 46 & 7 for constant in roots[0].constants or ()]
             if fixed and fixed[0] != fixed[1] == 1:
                 return False  # what head has is fixed (PTX ISA, "Shared Memory Descriptor", bits 46 to 48)
-        is_sure = not any(map(self._roots.may_be_equal, roots))
-        if is_sure and self._samples.compare(facet.base, facet.head) is Likeness.OTHER:
+        if any(map(self._roots.may_be_equal, roots)):
+            return False
+        if self._samples.compare(facet.base, facet.head) is Likeness.OTHER:
             return True
         root = roots[0]
         if len(roots) > 1 or root.is_guess or root.is_cut:

@@ -138,18 +138,12 @@ _ORDERS: Mapping[str, Callable[[float, float], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "neq": operator.ne, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge, "lg": operator.ne,
 }  # fmt: skip
-_TRUTHS: Mapping[str, Function] = {
-    "is zero": lambda bits: int(not to_int(bits, 64)),
-    "not zero": lambda bits: int(bool(to_int(bits, 64))),
-}
 _UNORDERED = re.compile(r"u(eq|ne|lt|le|gt|ge)$|(eq|ne|lt|le|gt|ge)u$|n(eq|lt|le|gt|ge|lg)$")
 
 
 @functools.lru_cache(maxsize=1 << 12)
 def computation(name: str) -> Computation | None:
     """Of an operation by its name; None where nothing here says what it computes."""
-    if name in _TRUTHS:
-        return Computation(_TRUTHS[name])
     for rule in (_of_amd, _of_llvm, _of_ptx):
         if found := rule(name):
             return found

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from irdiff.effects import uniform_masks
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.functions import compute
 from irdiff.effects.values import Values
@@ -109,6 +110,7 @@ class NumberedFunction:
         self._entered: list[_State | None] = [None] * len(graph)
         self._out: list[_State] = [{}] * len(graph)
         self.all_lanes = values.node("all lanes")
+        self.uniform_masks = uniform_masks.of_blocks(graph)
         self._parameters = {name: values.node("parameter", n) for n, name in enumerate(function.parameters)}
 
     def run(self, part: Sequence[int]) -> set[int]:
@@ -147,7 +149,9 @@ class NumberedFunction:
         before = self._out[min(node.sources)] if number else self._first()
         state = {name: before[name] for name in node.live if name in before}
         for register, class_ in self.joins[number].items():
-            state[register] = self.values.node("join", number, class_)
+            state[register] = join = self.values.node("join", number, class_)
+            if register in self.uniform_masks[number]:
+                self.values.uniform_masks.add(join)
         return state
 
     def flat(self, raw: _Raw) -> int:
@@ -381,13 +385,13 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
         places = part
         for _ in range(_MAX_ROUNDS):
             heirs: set[tuple[int, int]] = set()
-            known: dict[tuple[int, int, tuple[int, ...]], int] = {}
+            known: dict[tuple[int, int, tuple[int, ...], bool], int] = {}
             for side, place in itertools.product(sides, places):
                 for register, entering in [*side.entering(place)]:
                     own = side.joins[place].get(register, -1)
                     if own < 0 and len(set(entering)) == 1:
                         continue
-                    key = place, own, entering
+                    key = place, own, entering, register in side.uniform_masks[place]
                     if key not in known:  # the first keeps the class, each other gets a new one
                         is_heir = own >= 0 and (place, own) not in heirs
                         heirs.add((place, own))

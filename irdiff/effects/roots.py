@@ -21,8 +21,10 @@ _CLEARLY = 0.5
 _LINEAR = frozenset(["sum", "bits"])
 _CLOSE = frozenset({Likeness.NEAR, Likeness.EQUAL})
 _COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
-_SET_BY_A_LAUNCH = re.compile(r"s.*|v[0-2]|%.*")
-"""Source: "User Guide for AMDGPU Backend" of LLVM, "Initial Kernel Execution State"."""
+_SET_BY_A_LAUNCH = re.compile(r"s(?:1?\d|20)|v[0-2]|%.*")
+"""At most 16 scalar registers of the user, 5 of the system. Source: "User Guide for AMDGPU Backend" of LLVM,
+"Initial Kernel Execution State".
+"""
 
 
 class Root(NamedTuple):

@@ -101,9 +101,12 @@ class Synchronization:
             return
         yield self._missed(event, (one, read))
 
-    def _missed(self, event: Event, pair: tuple[Event, Event]) -> Hazard:
-        what = f"has no {noun(event)} between a {noun(pair[0])} and a {noun(pair[1])}, which base has"
-        witness = self._witnesses.ordered(*pair, event)
+    def _missed(self, event: Event, pair: tuple[Event, Event]) -> Hazard | NotShown:
+        between = f"{noun(event)} between a {noun(pair[0])} and a {noun(pair[1])}"
+        what, witness = f"has no {between}, which base has", self._witnesses.ordered(*pair, event)
+        if event.operation.word == "s_barrier" and ways.are_global(pair):
+            reason = f"{between} is gone, and it may have been there for shared memory alone"
+            return NotShown(reason=reason, witness=witness)
         return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
 
     def _separates_less(self, event: Event) -> _Difference:

@@ -72,6 +72,8 @@ class Values:
         self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
         self.threads = 0
         """How many a block has in one row; 0 where that is not known."""
+        self.uniform_masks: set[int] = set()
+        """Joins that are zero or all ones."""
         self._of_threads: dict[int, tuple[int, ...] | None] = {}
         self._true_in: dict[tuple[int, ...], int] = {}
 
@@ -392,6 +394,10 @@ class Values:
             return self.constant(found, width)
         if left == right:
             return self.constant(0, width) if name == "xor" else left
+        for value, other in ((left, right), (right, left)):
+            if mask := self._uniform_mask(value):
+                condition, *masks = mask
+                return self.select(condition, *(self.bitwise(name, width, each, other) for each in masks))
         all_ones = ones(width)
         for value, known in ((left, theirs), (right, ours)):
             if known is None:
@@ -423,6 +429,9 @@ class Values:
         return self._sum(width, constant, dict(terms))
 
     def invert_all(self, width: int, value: int) -> int:
+        if mask := self._uniform_mask(value):
+            condition, one, other = mask
+            return self.node("select", condition, other, one)
         return self.add(width, self.constant(-1), value, -1)
 
     def extend(self, sign: str, widths: int, value: int) -> int:
@@ -533,8 +542,23 @@ class Values:
         key = self.keys[condition]
         if key[0] == "not":
             return self.select(key[1], other, one)
+        if mask := self._uniform_mask(condition):
+            ours, theirs = (one if self.value_of(each) else other for each in mask[1:])
+            return self.select(mask[0], ours, theirs)
         one, other = (self._chosen(condition, each, n) for n, each in enumerate((one, other)))
         return one if one == other else self.node("select", condition, one, other)
+
+    def _uniform_mask(self, value: int) -> tuple[int, int, int] | None:
+        """A value that is all ones or zero, as a choice: the condition and the two constants."""
+        if value in self.uniform_masks:
+            return (
+                self.node("eq", 32, *sorted((value, self.constant(0)))),
+                self.constant(0),
+                self.constant(-1),
+            )
+        key = self.keys[value]
+        is_mask = key[0] == "select" and {self.value_of(key[2]), self.value_of(key[3])} == {0, -1}
+        return (key[1], key[2], key[3]) if is_mask else None
 
     def _chosen(self, condition: int, value: int, place: int) -> int:
         """What a value is where a condition is known to be true (place 0) or not (1)."""
@@ -550,10 +574,30 @@ class Values:
         if width > 1 and not both >> (width - 1) & 1:  # neither is negative
             kind = kind.replace("s", "u")
         if kind in ("eq", "ne"):
-            found = self.node("eq", width, *sorted((left, right)))
+            found = self._equal(width, *sorted((left, right)))
         else:
             found = self.node("lt", f"{kind[0]}{width}", left, right)
         return self.invert(found) if kind == "ne" or kind[1:] in ("ge", "le") else found
+
+    def _equal(self, width: int, left: int, right: int) -> int:
+        for value, other in ((left, right), (right, left)):
+            key, known = self.keys[value], self.value_of(other)
+            if value in self.uniform_masks and known == 0:
+                return self.node("eq", 32, left, right)
+            if key[0] == "select" and known is not None and self.bits(key[1]) == 1:
+                match [self._is_constant(width, each, known) for each in key[2:]]:
+                    case True, False:
+                        return int(key[1])
+                    case False, True:
+                        return self.invert(key[1])
+        return self.node("eq", width, left, right)
+
+    def _is_constant(self, width: int, value: int, known: int) -> bool | None:
+        """Whether a value is a known one; None if nobody knows. A wave that runs has a lane."""
+        if self.keys[value] == ("all lanes",) and not known:
+            return False
+        own = self.value_of(value)
+        return None if own is None else not (own ^ known) & ones(width)
 
     # vectors, structures, and 64 bits in two registers
 
@@ -563,6 +607,8 @@ class Values:
         """
         first, count = self.keys[parts[0]], len(parts)
         code = program.parts(count, width // count) if width else count
+        if width != 64 and len({*parts}) == 1 and len(parts) == 2 and self._uniform_mask(parts[0]):
+            return parts[0]
         if width == 64 and len(parts) == 2 and any(self.keys[each][0] == "const" for each in parts):
             low, high = (self.extend("z", 32_064, each) for each in parts)
             return self.add(64, low, self.scaled(64, high, 1 << 32))
@@ -585,4 +631,6 @@ class Values:
     def half(self, value: int, place: int) -> int:
         """One of two registers of 32 bits."""
         known = self.value_of(value)
+        if self._uniform_mask(value):
+            return value
         return self.part(value, place, 2) if known is None else self.constant(known >> (32 * place), 32)

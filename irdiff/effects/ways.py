@@ -9,7 +9,7 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.values import Values
@@ -46,6 +46,11 @@ def is_of_all(values: Values, event: Event) -> bool:
 
 Kind = tuple[str, int | None, tuple[int, ...]]
 """The name, predicate and operands of what separates accesses."""
+
+
+def are_global(pair: Sequence[Event]) -> bool:
+    """Whether two accesses are of global memory, which a barrier of AMD alone does not order."""
+    return {each.effect.space for each in pair} == {"global"}
 
 
 def kind_of(barrier: Event) -> Kind:

@@ -68,12 +68,12 @@ def pending(base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses
     separated = separation.Separation(base, head)
     for barrier in {ways.kind_of(each): each for each in barriers if not each.operation.early}.values():
         lost = separated.lost(barrier)
-        if lost.pair:
+        if lost.pair and not ways.are_global(lost.pair):
             one, other = map(noun, lost.pair)
             what = f"does not wait for a {one} at a barrier before a {other}"
             witness = witnesses.ordered(*lost.pair, barrier)
             yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
-        elif not lost.is_complete:
+        elif lost.pair or not lost.is_complete:
             yield NotShown(reason="a barrier may wait for fewer accesses")
 
 

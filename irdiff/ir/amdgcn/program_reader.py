@@ -82,7 +82,7 @@ _READS_RESULT = re.compile(
     r"_dpp|_sdwa|v_(?:mac|fmac|dot\w*c|writelane)|_d16|s_cmov|v_(?:mad|fma)_mix(?:lo|hi)"
     r"|v_cvt_(?:sr|scalef32|pk_(?:fp8|bf8))|v_pk_fmac|_swap|s_(?:add|mul)k_|s_bitset|s_fmac"
 )
-_READS_SCC = re.compile(r"s_(?:addc|subb|cselect|cmov)")
+_READS_SCC = re.compile(r"s_(?:addc|subb|cmov)")
 _WRITES_SCC = re.compile(
     r"s_(?:add[ck]?|subb?|and|or|xor|andn2|orn2|nand|nor|xnor|not|lshl\d?|lshr|ashr|bfe|abs|min|max|bcnt\w?"
     r"|quadmask|wqm|absdiff"
@@ -109,6 +109,8 @@ v_lshlrev_b32: shl 32 1 0; s_lshl_b32: shl 32 0 1; v_lshrrev_b32: shr 32 1 0; s_
 v_ashrrev_i32: sar 32 1 0; s_ashr_i32: sar 32 0 1; v_lshlrev_b64: shl 64 1 0; s_lshl_b64: shl 64 0 1
 v_and_b32 s_and_b32: and 32 0 1; v_or_b32 s_or_b32: or 32 0 1; v_xor_b32 s_xor_b32: xor 32 0 1
 s_and_b64: and 64 0 1; s_or_b64: or 64 0 1; s_xor_b64: xor 64 0 1
+v_not_b32 s_not_b32: not 32 0; s_not_b64: not 64 0
+s_andn2_b32: not 32 1, and 32 0 -1; s_andn2_b64: not 64 1, and 64 0 -1
 v_mov_b32 s_mov_b32 s_movk_i32 v_accvgpr_write_b32 v_accvgpr_read_b32 v_accvgpr_mov_b32: copy 0 0
 s_mov_b64 v_mov_b64: copy 0 0; v_add3_u32: add 32 0 1, add 32 -1 2; v_or3_b32: or 32 0 1, or 32 -1 2
 v_lshl_add_u32: shl 32 0 1, add 32 -1 2; v_lshl_add_u64: shl 64 0 1, add 64 -1 2
@@ -310,6 +312,9 @@ class _Reader:
                 truth = self._new()
                 self._add(name, (truth,), operands, (kind, int(width)))
                 self._add("lanes of", _registers(parts[0]), (truth, "exec"), ("mask", 0))
+        elif name.startswith("s_cselect") and is_plain:
+            one, other = (self._source(part) for part in parts[1:])
+            self._add(name, _registers(parts[0]), ("scc", one, other), ("select", 0))
         elif name == "v_cndmask_b32" and is_plain:
             mask = self._source(parts[3])
             one, other = (self._source(part) for part in parts[1:3])
@@ -375,9 +380,15 @@ class _Reader:
                 is_vector = name.startswith("v_")
                 self._add(name, _registers(parts[0]), operands, (function, width), masked=is_vector)
         if _WRITES_SCC.match(name):
-            is_sum = "_add_" in name or "_sub_" in name
-            addends = sources if is_sum else [self._source(parts[0])]
-            self._add(f"carry of {name}" if is_sum else "not zero", ("scc",), addends)
+            if "_add_" in name or "_sub_" in name:
+                self._add(f"carry of {name}", ("scc",), sources)
+            else:
+                self._compare("ne", "scc", self._source(parts[0]), 64 if name.endswith("64") else 32)
+
+    def _compare(self, order: str, result: str, operand: Operand, width: int) -> None:
+        """Compares with zero."""
+        name = "not zero" if order == "ne" else "is zero"
+        self._add(name, (result,), (operand, 0), (order, width))
 
     def _plain(self, name: str, parts: list[str], modifiers: tuple[str, ...], changes: list[str]) -> None:
         """Without rules: what it writes comes first."""
@@ -391,7 +402,7 @@ class _Reader:
             compute = (saved.group(1), 64) if saved.group(1) in ("and", "or", "xor") else None
             self._add(name, ("exec",), (mask, before), compute)
             self._add("mov", _registers(parts[0]), (before,), ("copy", 0))
-            self._add("not zero", ("scc",), ("exec",))
+            self._compare("ne", "scc", "exec", 64)
             return
         count = 0 if name.startswith(("s_cmp", "s_bitcmp")) else 2 if _TWO_RESULTS.match(name) else 1
         written, read_parts = parts[:count], list(parts if "_swap" in name else parts[count:])
@@ -478,7 +489,7 @@ class _Reader:
         condition = None if opcode == kind else "scc"
         if kind.startswith(("vcc", "exec")):
             condition = self._new()
-            self._add("is zero", (condition,), (self._source(re.sub("n?z$", "", kind)),))
+            self._compare("eq", condition, self._source(re.sub("n?z$", "", kind)), 64)
         elif condition and not kind.startswith("scc"):
             raise ReadError(f"AMDGCN: {opcode}")
         is_jump = condition is not None or opcode == "s_branch"
