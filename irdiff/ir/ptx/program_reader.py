@@ -73,7 +73,8 @@ _FLOAT = re.compile(
     r".*\.(?:b?f(?:16|32|64)(?:x2)?|tf32)|cvt\b.*\.(?:b?f\d|tf32|e\dm\d|ue8m0)|(?:w?mma|wgmma\.mma_async"
     r"|tcgen05\.mma)\b|testp"
 )
-_COMMUTES = re.compile(r"(?:add|mul|min|max|fma|mad|mul24|and|or|xor)\b(?!.*\.cc\b)")
+_COMMUTES = re.compile(r"(?!add\b.*\.f32\.b?f16$)(?:add|mul|min|max|fma|mad|mul24|and|or|xor)\b(?!.*\.cc\b)")
+"""Not a sum of two formats."""
 _ASSOCIATES = re.compile(r"m(?:ax|in)\.(?:ftz\.)?(?:NaN\.)?(?:b?f16(?:x2)?|f32|f64|[us](?:16(?:x2)?|32|64))$")
 """The greatest of several numbers, a NaN left out or, with `.NaN`, the result; a result that is NaN has one
 form, and +0 is greater than -0 (PTX ISA 9.0, notes of "max" and "min", f32 and f16).
