@@ -17,6 +17,7 @@ _READS = frozenset({Act.LOAD})
 _ONLY_WRITES = re.compile(r"mbarrier\.(?:init|inval)|cp\.async\.c[ag]\.shared\.global")
 _NAMES_SHARED = re.compile(r"(?:(mbarrier|tcgen05\.commit)|tcgen05\.alloc)\b.*\.shared\b")
 """What works on an `mbarrier` of 8 bytes, or writes an address of 4 bytes."""
+_FENCE_OF_REGISTERS = re.compile(r"wgmma\.fence\b")
 _COLUMNS = re.compile(r"tcgen05\.(?:ld|st)\b.*?\.x(\d+)\.")
 
 
@@ -28,11 +29,23 @@ def meet(values: Values, one: Event, other: Event) -> bool:
         return False
     if one.operation.keeps_order or other.operation.keeps_order:
         return True
+    if acts == {Act.SYNC} and _orders_registers_alone(one, other):
+        return False
     if acts <= _READS or _only_touch_others(values, one, other):
         return False
     if acts & _IN_ORDER or not ours.space or not theirs.space:
         return True
     return ours.space == theirs.space and not are_apart(values, one, other)
+
+
+def _orders_registers_alone(one: Event, other: Event) -> bool:
+    """Whether one of two synchronizations is a `wgmma.fence` and the other is not of matrix instructions.
+
+    It orders nothing but what a thread and its matrix instructions do to registers (PTX ISA, "wgmma.fence").
+    """
+    names = one.operation.name, other.operation.name
+    are_of_matrices = [name.startswith("wgmma.") for name in names]
+    return any(map(_FENCE_OF_REGISTERS.match, names)) and not all(are_of_matrices)
 
 
 def _only_touch_others(values: Values, one: Event, other: Event) -> bool:
