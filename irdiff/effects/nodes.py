@@ -25,7 +25,7 @@ def used_bits(places: int, mask: int) -> int:
 def operands_of(key: Key) -> list[int]:
     """The numbers of the values that a node is made of."""
     match key:
-        case (("const" | "text" | "parameter" | "undefined"), *_):
+        case (("const" | "text" | "parameter" | "undefined" | "join"), *_):
             return []
         case "bits", _, terms:
             return [atom for (atom, _), _ in terms]

@@ -3,7 +3,9 @@
 A register that enters a block with several values is a *join*. All joins start as what the first entry gives,
 and are told apart until nothing more has to be: two joins stay equal where the same values enter, from
 whichever register (the partition of Alpern, Wegman and Zadeck, POPL 1988). Equal numbers on both sides then
-are equal values, loops included.
+are equal values, loops included. A join ends with as many bits that are 0 as each value that enters it: a
+variable that begins at 0 and grows by 64 is a multiple of 64. A register that two values are packed into each
+time is two joins.
 
 An effect is numbered by its block, operation, predicate, address and operands, and by how many equal ones the
 block had before. What it stands before or after is no part of the number: `order` compares that. A load that
@@ -22,6 +24,7 @@ from typing import NamedTuple
 from irdiff.effects import uniform_masks
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.functions import compute
+from irdiff.effects.nodes import Key
 from irdiff.effects.values import Values
 from irdiff.effects.wait_states import WaitStates
 from irdiff.ir.program import (
@@ -39,6 +42,8 @@ from irdiff.ir.program import (
 )
 
 _MAX_ROUNDS = 60
+_HALF = " half "
+"""Between a register and 0 or 1: two values that enter a block in one register are two joins."""
 _VIRTUAL = re.compile(r"%(?:p|r[dqs]?|fd?)\d+")
 
 
@@ -60,6 +65,14 @@ class Event(NamedTuple):
     """As of `Instruction`."""
     between: Mapping[tuple[int, int], int] = {}
     """Of wait states, as `WaitStates.between`."""
+
+
+class JoinClass(NamedTuple):
+    """Joins that are equal."""
+
+    number: int
+    zeros: int
+    """Each value that enters ends with as many bits that are 0."""
 
 
 class NumberedBlock(NamedTuple):
@@ -97,8 +110,8 @@ class NumberedFunction:
         self.values = values
         self.move = move
         self.graph = graph
-        self.joins: list[dict[str, int]] = [{} for _ in graph]
-        """The class of each join, by block and register."""
+        self.joins: list[dict[str, JoinClass]] = [{} for _ in graph]
+        """By block and register."""
         self.stale = set(range(len(graph)))
         """The blocks whose joins are told apart since the last round."""
         self.blocks = [NumberedBlock((), None)] * len(graph)
@@ -132,15 +145,22 @@ class NumberedFunction:
     def entering(self, number: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """What enters a block in each join, and in each register that may become one, from each block so far.
 
-        The entry is entered from outside too.
+        The entry is entered from outside too. A register with two values each time is two joins.
         """
         sources = (each for each in self.graph[number].sources if self._entered[each] is not None)
         states = [*([] if number else [self._first()]), *(self._out[each] for each in sources)]
         joins = self.joins[number]
+        registers = {name.partition(_HALF)[0] for name in joins}
         for register in self.graph[number].live if len(states) > 1 else ():
             value = states[0].get(register)
-            if register in joins or any(value is not state.get(register) for state in states):
-                yield register, tuple([self.flat(state.get(register, register)) for state in states])
+            if register not in registers and all(value is state.get(register) for state in states):
+                continue
+            values = tuple([self.flat(state.get(register, register)) for state in states])
+            keys = [self.values.keys[each] for each in values]
+            if register not in joins and all(map(_is_pair, keys)):
+                yield from ((f"{register}{_HALF}{n}", tuple([key[1 + n] for key in keys])) for n in (0, 1))
+            else:
+                yield register, values
 
     def _first(self) -> _State:
         return {EXEC: self.all_lanes, **self._parameters}
@@ -148,10 +168,18 @@ class NumberedFunction:
     def _entering(self, number: int, node: BlockNode) -> _State:
         before = self._out[min(node.sources)] if number else self._first()
         state = {name: before[name] for name in node.live if name in before}
-        for register, class_ in self.joins[number].items():
-            state[register] = join = self.values.node("join", number, class_)
-            if register in self.uniform_masks[number]:
-                self.values.uniform_masks.add(join)
+        joins = self.joins[number]
+        for name, class_ in joins.items():
+            register, _, half = name.partition(_HALF)
+            value = self.values.node("join", number, class_)
+            if name in self.uniform_masks[number]:
+                self.values.uniform_masks.add(value)
+            if not half:
+                state[register] = value
+            elif register not in joins and _is_pair(whole := self.values.keys[self.flat(state[register])]):
+                parts = [*whole[1:]]
+                parts[int(half)] = value
+                state[register] = self.values.pack(*parts)
         return state
 
     def flat(self, raw: _Raw) -> int:
@@ -194,6 +222,10 @@ class NumberedFunction:
                 self.lines.setdefault(self.flat(state[register]), event.line)
         if is_wait and is_whole and event.guard is None:
             settled |= self._asynchronous
+
+
+def _is_pair(key: Key) -> bool:
+    return key[0] == "pack" and len(key) == 3
 
 
 class _Block:
@@ -280,7 +312,9 @@ class _Block:
             if operation.associates:
                 parts = (values.joined(operation.name, each) for each in operands)
                 operands = tuple(sorted({*itertools.chain.from_iterable(parts)}))
-            whole = values.node(operation.name, *_ordered(operation, operands))
+            whole = values.times_one(operation.name, *operands)
+            if whole is None:
+                whole = values.node(operation.name, *_ordered(operation, operands))
             made_by.setdefault(whole, operation)
             found = (whole,) if count == 1 else self._parts(whole, count)
         elif operation.compute == COPY:
@@ -384,19 +418,22 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
     for part in _parts(base.graph):
         places = part
         for _ in range(_MAX_ROUNDS):
-            heirs: set[tuple[int, int]] = set()
-            known: dict[tuple[int, int, tuple[int, ...], bool], int] = {}
+            heirs: set[tuple[int, JoinClass]] = set()
+            known: dict[tuple[int, JoinClass | None, tuple[int, ...], bool], JoinClass] = {}
             for side, place in itertools.product(sides, places):
                 for register, entering in [*side.entering(place)]:
-                    own = side.joins[place].get(register, -1)
-                    if own < 0 and len(set(entering)) == 1:
+                    own = side.joins[place].get(register)
+                    if own is None and len(set(entering)) == 1:
                         continue
                     key = place, own, entering, register in side.uniform_masks[place]
                     if key not in known:  # the first keeps the class, each other gets a new one
-                        is_heir = own >= 0 and (place, own) not in heirs
-                        heirs.add((place, own))
-                        classes += not is_heir
-                        known[key] = own if is_heir else classes
+                        zeros = min(map(base.values.zeros, entering))
+                        if own and own.zeros <= zeros and (place, own) not in heirs:
+                            heirs.add((place, own))
+                            known[key] = own
+                        else:
+                            classes += 1
+                            known[key] = JoinClass(classes, zeros)
                     if known[key] != own:
                         side.joins[place][register] = known[key]
                         side.stale.add(place)

@@ -218,7 +218,8 @@ class Samples:
         if partner is None and key[0] not in _GIVEN and whole not in self._shared:
             return None
         seed = whole if partner is None else partner, *(key[2:] if key[0] == "part" else ())
-        return _aligned(self._by_chance(seed)) if key[0] == "join" else self._by_chance(seed)
+        tried = self._by_chance(seed)
+        return _aligned(tried, max(_MULTIPLE, 1 << key[2].zeros)) if key[0] == "join" else tried
 
 
 def _is_one_sided(key: Key, parts: list[Tried], results: Tried) -> bool:
@@ -268,11 +269,9 @@ def _tried(key: Key, parts: list[Tried]) -> Tried | None:
         return None
 
 
-def _aligned(tried: Tried) -> Tried:
+def _aligned(tried: Tried, factor: int = _MULTIPLE) -> Tried:
     """Sizes, pointers and counters, of which a compiler may know that they are multiples."""
-    return tuple(
-        value * _MULTIPLE if value < _MULTIPLE else value & -_MULTIPLE for value in map(to_int, tried)
-    )
+    return tuple(value * factor if value < factor else value & -factor for value in map(to_int, tried))
 
 
 def _constant(key: Key, threads: int) -> Tried | None:

@@ -30,6 +30,9 @@ _MOST_SHARED = (1 << 18) - 1
 """Above each place in shared memory: the most that a block has is 227 KB (source: likewise)."""
 _SHARED_BITS = _MOST_SHARED | 0xF << 24
 """Of an address there: above the place, the number of its block in a cluster (as CUTLASS masks it off)."""
+_PRODUCT = re.compile(r"mul\.(?:r[nzmp]\.)?(?:ftz\.)?f32$")
+_ONE = "text", "0f3F800000"
+_LITERAL = re.compile(r"0f([0-9A-F]{8})$")
 _TRUTHS = frozenset({"eq", "lt", "not", "and", "or", "xor"})
 _MAX_PRODUCTS = 16
 """A product of sums with more terms stays one."""
@@ -81,6 +84,16 @@ class Values:
         """Takes what gave one value for another from now on, where both sides are numbered anew."""
         self._numbers[self.keys[head]] = base
         self.known.clear()
+
+    def times_one(self, name: str, *operands: int) -> int | None:
+        """What a literal gives that is multiplied by 1: itself. Other floats may be NaN, or flushed to 0."""
+        if not _PRODUCT.match(name):
+            return None
+        for one, other in (operands, operands[::-1]):
+            literal = _LITERAL.match(str(self.keys[other][-1]))
+            if self.keys[one] == _ONE and literal and 0 < int(literal[1], 16) >> 23 & 255 < 255:
+                return other
+        return None
 
     def joined(self, name: str, value: int) -> tuple[int, ...]:
         """What a value is made of by an operation that associates; itself, if it is of no such."""
@@ -244,9 +257,8 @@ class Values:
 
     def _product(self, width: int, left: int, right: int) -> int:
         """Of 32 bits where it has no more."""
-        one, other = self.bits(left), self.bits(right)
-        is_narrow = one >= 0 and other >= 0 and not one * other >> 32
-        return self.node("mul", min(width, 32) if is_narrow else width, *sorted((left, right)))
+        own_width = min(width, 32) if self._fits(32, left, right) else width
+        return self.node("mul", own_width, *sorted((left, right)))
 
     # forms of bits: ("bits", constant, (((atom, places), mask), ...)), the `xor` of the constant and of each
     # atom shifted to the left, under its mask
@@ -258,10 +270,19 @@ class Values:
             found = self._masks[number] = self._bits_of(self.keys[number])
         return found
 
+    def zeros(self, number: int) -> int:
+        """As many of the lowest bits are 0."""
+        most = self.bits(number)
+        return (most & -most).bit_length() - 1 if most else 64
+
     def _bits_of(self, key: Key) -> int:
         match key:
             case "const", value:
                 return int(value)
+            case "join", _, class_:
+                return -(1 << int(class_.zeros))
+            case "sext", _, source, value:
+                return self.bits(value) | -(1 << int(source) - 1)
             case (("eq" | "lt" | "not"), *_):
                 return 1
             case "and", _, one, other:
@@ -273,17 +294,28 @@ class Values:
             case "bits", constant, terms:
                 return int(functools.reduce(operator.or_, (mask for _, mask in terms), constant))
             case "mul", width, one, other:
-                # a multiple of the product of both lowest bits, and at most the product of both values
-                left, right = self.bits(one), self.bits(other)
-                lowest = (left & -left) * (right & -right)
-                if left >= 0 and right >= 0 and not left * right >> width:
-                    return -lowest & ones((left * right).bit_length())
-                return -lowest & ones(width) if lowest > 1 else -1
+                return self._bits_of_product(width, one, other)
             case "sum", width, constant, terms:
                 all_ones = ones(width)
                 most = [constant & all_ones, *((self.bits(atom) & all_ones) * times for atom, times in terms)]
                 found = _bits_of_sum(width, most)
                 return found & _SHARED_BITS if self._is_shared(key) else found
+        return self._bits_of_register(key)
+
+    def _bits_of_product(self, width: int, left: int, right: int) -> int:
+        """A multiple of the product of both lowest bits, and at most the product of both values."""
+        one, other = self.bits(left), self.bits(right)
+        lowest = (one & -one) * (other & -other)
+        if self._fits(width, left, right):
+            return -lowest & ones((one * other).bit_length())
+        return -lowest & ones(width) if lowest > 1 else -1
+
+    def _fits(self, width: int, left: int, right: int) -> bool:
+        """Whether a product never wraps around."""
+        one, other = self.bits(left), self.bits(right)
+        return one >= 0 and other >= 0 and not one * other >> width
+
+    def _bits_of_register(self, key: Key) -> int:
         if key in _SHARED:
             return _SHARED_BITS
         if key[0] == "text" and "_param_" in str(key[1]):
@@ -312,7 +344,7 @@ class Values:
         if not kept:
             return self.constant(constant, width)
         ((atom, places), mask), most = kept[0], self.bits(kept[0][0][0])
-        is_whole = mask == most or (most < 0 and mask == ones(width))
+        is_whole = mask == most or (most < 0 and mask == most & ones(width))
         is_here = self.keys[atom][0] != "sum" or self.keys[atom][1] == width
         if len(kept) == 1 and not constant and not places and is_whole and is_here:
             return atom
@@ -324,6 +356,11 @@ class Values:
         if part is not None:
             return part
         constant, terms = self.form(width, value)
+        return self._shifted(width, constant, terms, places, mask)
+
+    def _shifted(
+        self, width: int, constant: int, terms: Mapping[tuple[int, int], int], places: int, mask: int = -1
+    ) -> int:
         found = {(atom, n - places): own >> places & mask for (atom, n), own in terms.items()}
         return self.xored(width, constant >> places & mask, found)
 
@@ -441,13 +478,29 @@ class Values:
         if known is not None:
             return self.constant(known if sign == "s" and source > 1 else known & all_ones, width)
         if sign == "s" and (source == 1 or self.bits(value) >> (source - 1) & 1):
-            return self.node("sext", width, source, value)
+            return self._sign_extended(widths, value)
         if key[0] == "sum" and key[1] == source:
             most = (key[2] & all_ones) + sum((self.bits(atom) & all_ones) * times for atom, times in key[3])
             if most <= all_ones:
                 rows = ((self.extend("z", widths, atom), times) for atom, times in key[3])
                 return self._total(width, key[2] & all_ones, rows)
         return self.xored(width, *self.form(source, value))
+
+    def _sign_extended(self, widths: int, value: int) -> int:
+        """Extends each term of a form of bits by itself."""
+        source, width = divmod(widths, 1000)
+        above, sign = ones(width) & ~ones(source), 1 << source - 1
+        constant, terms = self.form(source, value)
+        wide = dict[tuple[int, int], int]()
+        for where, mask in terms.items():
+            if not mask & sign:
+                wide[where] = mask
+                continue
+            part = self.xored(source, 0, {where: mask})
+            if part == value:
+                return self.node("sext", width, source, value)
+            wide[self.extend("s", widths, part), 0] = mask | above
+        return self.xored(width, constant | above * bool(constant & sign), wide)
 
     def trunc(self, width: int, value: int) -> int:
         known, key = self.value_of(value), self.keys[value]
@@ -546,7 +599,28 @@ class Values:
             ours, theirs = (one if self.value_of(each) else other for each in mask[1:])
             return self.select(mask[0], ours, theirs)
         one, other = (self._chosen(condition, each, n) for n, each in enumerate((one, other)))
-        return one if one == other else self.node("select", condition, one, other)
+        if one == other:
+            return one
+        for value, default, is_true in ((one, other, True), (other, one, False)):
+            inner = self.keys[value]
+            if inner[0] == "select" and default in inner[2:]:
+                return self._all_true(condition, is_true, value, default)
+        return self.node("select", condition, one, other)
+
+    def _all_true(self, condition: int, is_true: bool, value: int, default: int) -> int:
+        """A value where several conditions are true, and else another: in whichever order they are asked."""
+        truths = {condition: is_true}
+        while self.keys[value][0] == "select" and default in self.keys[value][2:]:
+            _, condition, one, other = self.keys[value]
+            is_true = other == default
+            if truths.setdefault(condition, is_true) is not is_true:
+                return default
+            value = one if is_true else other
+        for condition in sorted(truths, reverse=True):
+            value = self.node(
+                "select", condition, *((value, default) if truths[condition] else (default, value))
+            )
+        return value
 
     def _uniform_mask(self, value: int) -> tuple[int, int, int] | None:
         """A value that is all ones or zero, as a choice: the condition and the two constants."""
@@ -626,6 +700,10 @@ class Values:
             value, key = key[1], self.keys[key[1]]
         if key[0] == "pack" and count & 255 in (0, len(key) - 1) and place < len(key) - 1:
             return int(key[1 + place])
+        if key[0] == "bits" and count:
+            width = count >> 8 ^ 32
+            constant, terms = self.form(width * (place + 1), value)
+            return self._shifted(width, constant, terms, width * place)
         return self.node("part", value, place, count)
 
     def half(self, value: int, place: int) -> int:

@@ -5,6 +5,7 @@ kernels, and integers.
 import json
 import random
 import re
+import tomllib
 from operator import itemgetter
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from irdiff.model import Bits, Meaning
 from tests.programs.effect_rewrites import REWRITES, STAGES, mutations, texts
 from tests.unit.golden import golden, recorded
 
+DATA = Path(__file__).parents[2] / "data" / "effects"
 SHELLS = {
     "ptx": (".target sm_90a", ".visible .entry k(", ")", ".reqntid 1024", "{", None, "ret;", "}"),
     "llir": (
@@ -49,10 +51,7 @@ def test_what_is_said_of_small_texts_forth_and_back():
     rows = []
     for base in golden("effects")["base"]:
         for head in base["head"]:
-            text = head.get("text", base["text"])
-            for old, new in zip(*[iter(head.get("edit", ()))] * 2, strict=True):
-                assert text.count(old) == 1, (head["why"], old)
-                text = text.replace(old, new)
+            text = edited(head.get("text", base["text"]), head.get("edit", ()))
             forth, back = said(base["ir"], base["text"], text), said(base["ir"], text, base["text"])
             rows.append(f"{base['ir']}, {head['why']}\n  {forth}\n  {back}\n")
     recorded("effects.txt", "".join(rows))
@@ -106,6 +105,9 @@ def test_what_is_folded_has_the_value_of_what_it_was_made_from():
             constant, places = dice.choice([ones, ones << dice.randrange(32) & M32, 8]), dice.randrange(32)
             shift, mask = values.constant(places, 32), values.constant(constant, 32)
             wide = values.extend("z", 32_064, values.add(32, x, y))
+            signed = values.extend("s", 32_064, values.bitwise("or", 32, x, y))
+            high = values.shift("shl", 64, values.extend("z", 32_064, y), values.constant(32))
+            both = values.bitwise("or", 64, values.extend("z", 32_064, x), high)
             pool += dice.choices(
                 [
                     (values.shift("shl", 32, x, shift), mine << places & M32),
@@ -116,6 +118,11 @@ def test_what_is_folded_has_the_value_of_what_it_was_made_from():
                     (values.add(32, x, y, -1), mine - other & M32),
                     (values.field(32, x, shift, values.constant(9)), mine >> places & 511),
                     (values.trunc(32, values.shift("shr", 64, wide, shift)), (mine + other & M32) >> places),
+                    (
+                        values.trunc(32, values.shift("shr", 64, signed, shift)),
+                        as_signed(mine | other) >> places & M32,
+                    ),
+                    (values.part(both, place := dice.randrange(2), 2), other if place else mine),
                 ]
             )
             number, found = pool[-1]
@@ -124,6 +131,10 @@ def test_what_is_folded_has_the_value_of_what_it_was_made_from():
 
 
 M32 = (1 << 32) - 1
+
+
+def as_signed(number):
+    return number - (number >> 31 << 32)
 
 
 def evaluated(values, number, given):
@@ -142,6 +153,10 @@ def evaluated(values, number, given):
             return int(constant)
         case "trunc", width, value:
             return evaluated(values, value, given) & int((1 << width) - 1)
+        case "sext", width, 32, value:
+            return as_signed(evaluated(values, value, given) & M32) & int((1 << width) - 1)
+        case "part", value, place, 2:
+            return evaluated(values, value, given) >> 32 * place & M32
         case name, width, one, other:
             x, y = (evaluated(values, each, given) & (1 << width) - 1 for each in (one, other))
             return int({"and": x & y, "or": x | y, "xor": x ^ y, "shr": x >> min(y, 64)}[name])
@@ -200,6 +215,30 @@ def test_a_launch_passes_parameters_by_their_place():
     assert kinds == [Meaning.SAME, Meaning.NOT_SHOWN]
 
 
+ATTACKS = tomllib.loads((DATA / "attacks.toml").read_text())["rule"]
+
+
+@pytest.mark.parametrize("rule", ATTACKS, ids=itemgetter("why"))
+def test_a_rule_proves_its_rewrite_and_no_attack(rule):
+    base = rule["text"].strip()
+    head = edited(base, rule["edit"])
+    assert said("ptx", base, head).startswith("same, bits same")
+    assert said("ptx", head, base).startswith("same, bits same")
+    for attack in rule["on_head"]:
+        assert not said("ptx", base, edited(head, attack)).startswith("same"), attack
+    for old, new in rule["on_both"]:
+        assert old in base, old
+        sides = (each.replace(old, new) for each in (base, head))
+        assert not said("ptx", *sides).startswith("same"), (old, new)
+
+
+def edited(text, edit):
+    for old, new in zip(*[iter(edit)] * 2, strict=True):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
 def test_edits_that_no_rule_was_made_for():
     """None that is harmful is the same, and at most two that are harmless are a hazard."""
     rows, kinds = [], {"harmful": [], "harmless": []}
@@ -219,7 +258,7 @@ def test_edits_that_no_rule_was_made_for():
     recorded("fresh-edits.txt", "".join(rows))
 
 
-EDITS = Path(__file__).parents[2] / "data" / "effects" / "edits-of-another-hand.jsonl.zst"
+EDITS = DATA / "edits-of-another-hand.jsonl.zst"
 
 
 def test_edits_of_a_hand_that_knew_no_rule():
