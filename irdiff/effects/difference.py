@@ -35,6 +35,7 @@ class Differences:
         self._sides = self._base, self._head = base, head
         self._values = base.values
         self._witnesses = witnesses
+        self._sync = synchronization.Synchronization(base, head, witnesses)
         self._threads = predicates.Threads(base)
         self.shared = base.values_of & head.values_of
         self._roots = Roots(base, head, self.shared, {})
@@ -71,16 +72,18 @@ class Differences:
             (n, a.condition, b.condition) for n, (a, b) in enumerate(both) if a.condition != b.condition
         ]
         changed = any(paired) or conditions
-        found = list(self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}))
-        found += self._of_lanes([event for events in exchanged for event in events])
-        found += whole_functions.pending(*self._sides, self._witnesses)
-        if changed and not found:
-            found = [NotShown(reason="effects differ, and where is not found")]
-        if not any(isinstance(each, Hazard | NotShown) for each in found):
+        differences = list(self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}))
+        differences += self._of_lanes([event for events in exchanged for event in events])
+        differences += whole_functions.pending(self._head, self._witnesses, self._sync.separation)
+        if changed and not differences:
+            differences = [NotShown(reason="effects differ, and where is not found")]
+        if not any(isinstance(each, Hazard | NotShown) for each in differences):
             pairs_ = [pair for own in paired for pair in own]
-            is_rounded = any(isinstance(each, Rounding) for each in found)
-            found += whole_functions.others(*self._sides, self._witnesses, pairs_, is_rounded=is_rounded)
-        return self._doubts.settled(found)
+            is_rounded = any(isinstance(each, Rounding) for each in differences)
+            differences += whole_functions.others(
+                *self._sides, self._witnesses, self._sync, pairs_, is_rounded=is_rounded
+            )
+        return self._doubts.settled(differences)
 
     def _of_all(
         self,
@@ -115,12 +118,11 @@ class Differences:
         )
         self._used = used
         yield from self._of_facets()
-        sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
         for one, other in alone:
             event = one or other
             assert event
             if event.effect.act in (Act.SYNC, Act.STATES):
-                yield from self._noted(sync.gone(event) if one else sync.new(event), event)
+                yield from self._noted(self._sync.gone(event) if one else self._sync.new(event), event)
             else:
                 yield self._alone(event, is_gone=bool(one))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from irdiff.effects import order, ways
@@ -57,9 +58,9 @@ def have_no_part(values: Values, one: Event, other: Event) -> bool:
     What prepares an `mbarrier` or tensor memory only touches what it names. What tells an `mbarrier` tells of
     what is before it: whoever hears of it may come before or after an access behind it.
     """
-    if _is_plain(other) and _PREPARES_OR_TELLS.match(one.operation.name):
+    if _PREPARES_OR_TELLS.match(one.operation.name) and _is_plain(other):
         sync, access = one, other
-    elif _is_plain(one) and _PREPARES.match(other.operation.name):
+    elif _PREPARES.match(other.operation.name) and _is_plain(one):
         sync, access = other, one
     else:
         return False
@@ -68,8 +69,13 @@ def have_no_part(values: Values, one: Event, other: Event) -> bool:
 
 
 def _is_plain(event: Event) -> bool:
-    is_access = event.effect.act in (Act.LOAD, Act.STORE) or _COPIES.match(event.operation.name)
-    return bool(is_access) and not event.operation.keeps_order
+    is_access = event.effect.act in (Act.LOAD, Act.STORE) or _is_copy(event.operation.name)
+    return is_access and not event.operation.keeps_order
+
+
+@functools.cache
+def _is_copy(name: str) -> bool:
+    return _COPIES.match(name) is not None
 
 
 def overlap(values: Values, one: Event, other: Event) -> bool:
@@ -108,13 +114,19 @@ def _is_asynchronous(event: Event) -> bool:
 
 def _are_of_one_warp(values: Values, one: Event, other: Event) -> bool:
     """A warp reaches only its 32 lanes of tensor memory; of two that share lanes, addresses differ."""
-    is_own = {_word(one), _word(other)} <= {"tcgen05.ld", "tcgen05.st"}
+    if not {_word(one), _word(other)} <= {"tcgen05.ld", "tcgen05.st"}:
+        return False
     forms = [values.linear(32, each.address[-1])[1] for each in (one, other) if each.address]
-    return is_own and len(forms) == 2 and forms[0] == forms[1]
+    return len(forms) == 2 and forms[0] == forms[1]
 
 
 def _word(event: Event) -> str:
-    return ".".join(event.operation.name.split(".")[:2])
+    return _first_words(event.operation.name)
+
+
+@functools.cache
+def _first_words(name: str) -> str:
+    return ".".join(name.split(".")[:2])
 
 
 def _spaces(event: Event) -> set[str]:

@@ -12,12 +12,13 @@ import itertools
 import operator
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from irdiff.effects import races, ways
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
+from irdiff.effects.values import Values
 from irdiff.ir.program import PRIVATE, Act
 
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Act.SYNC, Act.OPAQUE})
@@ -75,31 +76,21 @@ class Separation:
         return self._lost[kind]
 
     def _compute(self, barrier: Event) -> Lost:
-        letters = {each: n for n, each in enumerate({**self._kinds, ways.kind_of(barrier): 0})}
+        kind = ways.kind_of(barrier)
+        letters = {each: n for n, each in enumerate({**self._kinds, kind: 0})}
         ours, theirs = _accesses(self._base, letters), _accesses(self._head, letters)
         if len(ours) > _MAX_ACCESSES:
             return Lost(None, False)
         bits = {number: 1 << place for place, number in enumerate(ours)}
-        sides = [
-            [ways.ways(side, letters, bits, is_oldest=is_oldest) for side in (self._base, self._head)]
-            for is_oldest in ((True, False) if self._leaves_groups else (True,))
-        ]
-
-        def worse(other: int, mask: int) -> int:
-            found = 0
-            for a, b in sides:
-                before, after = a.get(other, {}), b[other]
-                found |= ways.worse(before, after, mask) if before != after else 0
-            return found
-
-        own, values = 1 << letters[ways.kind_of(barrier)], self._base.values
-        all_ = ways.mask_of(letters)
+        paths = _Paths(self._base, self._head, letters, bits, leaves_groups=self._leaves_groups)
+        values = self._base.values
         numbers = [number for number, event in ours.items() if not ways.is_own(event)]
         others = sum(bits[number] for number in numbers)
-        is_complete = ours.keys() == theirs.keys() and not any(map(_is_of_llvm, ours.values()))
-        found, maybe = list[_Pair](), list[_Pair]()
-        for other in (number for number in numbers if number in sides[0][1]):
-            gone, mixed = (worse(other, mask) & others for mask in (own, all_))
+        are_equal = ours.keys() == theirs.keys()
+        is_complete = are_equal and not any(map(_is_of_llvm, ours.values()))
+        overlapping, maybe = list[_Pair](), list[_Pair]()
+        for other in filter(paths.leads_to, numbers):
+            gone, mixed = (paths.worse(other, names) & others for names in ({kind}, letters.keys()))
             for one in numbers:
                 if not bits[one] & (gone | mixed if is_complete else gone):
                     continue
@@ -108,18 +99,14 @@ class Separation:
                     continue
                 if gone & bits[one] and races.may_race(values, *pair, barrier.operation.name):
                     is_complete = False
-                    (found if races.overlap(values, *pair) else maybe).append(pair)
+                    (overlapping if races.overlap(values, *pair) else maybe).append(pair)
                 elif not races.ORDERS.isdisjoint(event.effect.act for event in pair):
                     is_complete = False
                 elif is_complete and len(letters) > 1:
-                    needed = {
-                        each: n for each, n in letters.items() if races.may_race(values, *pair, each[0])
-                    }
-                    is_complete = not bits[one] & worse(other, ways.mask_of(needed))
-        if not found and ours.keys() == theirs.keys() and self._is_alone(ways.kind_of(barrier)):
-            # nothing else can keep them apart
-            found = [pair for pair in maybe if races.share_a_buffer(values, *pair)]
-        return Lost(max(found, key=_is_told_first, default=None), is_complete)
+                    is_complete = not bits[one] & paths.worse(other, _needed(values, pair, letters))
+        if not overlapping and are_equal and self._is_alone(kind):  # nothing else can keep them apart
+            overlapping = [pair for pair in maybe if races.share_a_buffer(values, *pair)]
+        return Lost(max(overlapping, key=_is_told_first, default=None), is_complete)
 
     def _is_alone(self, kind: object) -> bool:
         """Whether separators of this kind are all that one side has more of."""
@@ -154,6 +141,58 @@ class Separation:
 
 
 _Pair = tuple[Event, Event]
+
+
+class _Paths:
+    """The ways of both sides from accesses to others, by the separators on them."""
+
+    def __init__(
+        self,
+        base: NumberedFunction,
+        head: NumberedFunction,
+        letters: Mapping[ways.Kind, int],
+        bits: Mapping[int, int],
+        *,
+        leaves_groups: bool,
+    ) -> None:
+        self._letters = letters
+        self._sides = [
+            [ways.ways(side, letters, bits, is_oldest=is_oldest) for side in (base, head)]
+            for is_oldest in ((True, False) if leaves_groups else (True,))
+        ]
+        self._masks: dict[frozenset[ways.Kind], int] = {}
+        self._worse: dict[tuple[int, int], int] = {}
+
+    def leads_to(self, access: int) -> bool:
+        return access in self._sides[0][1]
+
+    def worse(self, access: int, kinds: Iterable[ways.Kind]) -> int:
+        """As of `ways.worse`, by separators of some kinds."""
+        own = frozenset(kinds)
+        mask = self._masks.get(own)
+        if mask is None:
+            mask = self._masks[own] = ways.mask_of(
+                {each: n for each, n in self._letters.items() if each in own}
+            )
+        accesses = self._worse.get((access, mask))
+        if accesses is None:
+            accesses = 0
+            for base, head in self._sides:
+                before, after = base.get(access, {}), head[access]
+                accesses |= ways.worse(before, after, mask) if before != after else 0
+            self._worse[access, mask] = accesses
+        return accesses
+
+
+def _needed(values: Values, pair: _Pair, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
+    """Those that keep two accesses apart, which their names tell."""
+    needed = dict[str, bool]()
+    for kind in kinds:
+        name = kind[0]
+        if name not in needed:
+            needed[name] = races.may_race(values, *pair, name)
+        if needed[name]:
+            yield kind
 
 
 def is_divided(side: NumberedFunction, barrier: Event) -> bool:

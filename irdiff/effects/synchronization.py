@@ -37,7 +37,7 @@ class Synchronization:
         self._base, self._head = base, head
         self._values = base.values
         self._witnesses = witnesses
-        self._separation = separation.Separation(base, head)
+        self.separation = separation.Separation(base, head)
 
     def gone(self, event: Event) -> Iterator[_Difference]:
         name, act = event.operation.word, event.effect.act
@@ -60,7 +60,7 @@ class Synchronization:
         """Where no other group or wait is new or gone, whoever reads what a copy writes may miss the wait."""
         ours, theirs = self._groups(self._base), self._groups(self._head)
         is_alone = not theirs - ours and {*(ours - theirs)} == {ways.kind_of(event)}
-        lost = self._separation.lost(event) if is_alone else None
+        lost = self.separation.lost(event) if is_alone else None
         pair = lost.pair if lost else None
         # who read what a copy wrote has waited for it, by whatever wait: then the place may be written again
         is_wait_of_copies = "wait" in event.operation.word and {each.effect.act for each in pair or ()} == {
@@ -110,7 +110,7 @@ class Synchronization:
         return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
 
     def _separates_less(self, event: Event) -> _Difference:
-        lost = self._separation.lost(event)
+        lost = self.separation.lost(event)
         if lost.pair and event.operation.word.startswith("fence ") and self._waits_more():
             return self._elsewhere(event)
         if lost.pair:
@@ -164,7 +164,7 @@ class Synchronization:
         witness = self._witnesses.ordered(one, other)
         barriers = [each for each in (one, other) if each.effect.act is Act.SYNC]
         if barriers:
-            lost = [self._separation.lost(each) for each in barriers]
+            lost = [self.separation.lost(each) for each in barriers]
             if pair := next((each.pair for each in lost if each.pair), None):
                 yield self._missed(barriers[0], pair)
                 return

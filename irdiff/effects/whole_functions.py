@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irdiff.effects import order, separation, synchronization, ways
+from irdiff.effects import order, ways
 from irdiff.effects.doubts import Difference
 from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.separation import Separation
+from irdiff.effects.synchronization import Synchronization
 from irdiff.effects.witnesses import Witnesses, noun
 from irdiff.ir.program import Act
 from irdiff.model import Hazard, HazardKind, NotShown
@@ -15,23 +17,28 @@ _Pairs = Sequence[tuple[Event | None, Event | None]]
 
 
 def others(
-    base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses, paired: _Pairs, *, is_rounded: bool
+    base: NumberedFunction,
+    head: NumberedFunction,
+    witnesses: Witnesses,
+    sync: Synchronization,
+    paired: _Pairs,
+    *,
+    is_rounded: bool,
 ) -> Iterator[Difference]:
     """Of two functions that do the same but for effects that one side alone has.
 
     is_rounded: whether values differ by rounding, so that operations count by their names.
     """
-    yield from _of_order(base, head, witnesses, paired)
+    yield from _of_order(base, head, sync, paired)
     yield from _of_alignment(base, head, witnesses)
     yield from _of_states(base, head, witnesses, paired, is_rounded=is_rounded)
 
 
 def _of_order(
-    base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses, paired: _Pairs
+    base: NumberedFunction, head: NumberedFunction, sync: Synchronization, paired: _Pairs
 ) -> Iterator[Difference]:
     partners = {id(other): one for one, other in paired if other}
     partners |= {id(one): None for one, other in paired if one and not other}
-    sync = synchronization.Synchronization(base, head, witnesses)
     for ours, theirs in zip(base.blocks, head.blocks, strict=True):
         for pair in order.exchanged(base.values, ours.events, theirs.events, partners):
             yield from sync.exchanged(*pair, is_alone=not paired)
@@ -62,12 +69,11 @@ def _of_states(
                 return
 
 
-def pending(base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> Iterator[Difference]:
+def pending(head: NumberedFunction, witnesses: Witnesses, separation: Separation) -> Iterator[Difference]:
     """Accesses that may still run at a barrier of head, where base waits for them."""
     barriers = [event for block in head.blocks for event in block.events if event.pending]
-    separated = separation.Separation(base, head)
     for barrier in {ways.kind_of(each): each for each in barriers if not each.operation.early}.values():
-        lost = separated.lost(barrier)
+        lost = separation.lost(barrier)
         if lost.pair and not ways.are_global(lost.pair):
             one, other = map(noun, lost.pair)
             what = f"does not wait for a {one} at a barrier before a {other}"
