@@ -48,7 +48,7 @@ def _extra(metadata: Metadata) -> float:
     return total / warps if isinstance(total, int) and isinstance(warps, int) and total else 1
 
 
-def _given(metadata: Metadata, name: str) -> object:
+def _passed(metadata: Metadata, name: str) -> object:
     """What is not there, or is of no bytes, is the same nothing: older releases have no scratch memory."""
     is_empty = name == "global_scratch_align" and not metadata.get("global_scratch_size")
     return None if is_empty else metadata.get(name) or None
@@ -57,7 +57,7 @@ def _given(metadata: Metadata, name: str) -> object:
 def doubts(metadata: Sides[Metadata]) -> NotShown | None:
     """What the launch passes otherwise, and the code may rely on."""
     base, head = metadata
-    names = [name for name in _FOR_THE_CODE if _given(base, name) != _given(head, name)]
+    names = [name for name in _FOR_THE_CODE if _passed(base, name) != _passed(head, name)]
     before, after = base.get("shared"), head.get("shared")
     if isinstance(before, int) and isinstance(after, int) and after < before:
         names.append("shared")

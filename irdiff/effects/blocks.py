@@ -117,7 +117,7 @@ def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
         for each in block.targets:
             sources[each].append(label)
     now = {label: hash((block.exit, len(block.targets))) for label, block in blocks.items()}
-    found: dict[str, tuple[int, ...]] = {
+    looks: dict[str, tuple[int, ...]] = {
         label: (
             hash(tuple(effect[:2] for each in block.instructions if (effect := each.operation.effect))),
             hash(tuple(sorted(each.operation.word for each in block.instructions))),
@@ -132,8 +132,8 @@ def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
             )
             for label, look in now.items()
         }  # fmt: skip
-        found = {label: (now[label], *rows) for label, rows in found.items()}
-    return found
+        looks = {label: (now[label], *rows) for label, rows in looks.items()}
+    return looks
 
 
 def same_shape(base: Graph, head: Graph) -> bool:

@@ -46,17 +46,17 @@ class Lanes:
             case "text", name:
                 return _NUMBERS.get(name, _ALL if PER_THREAD.search(name) else 0)
             case "bits", _, terms:
-                found = 0
+                varying = 0
                 for (atom, places), mask in terms:
                     own = self._bits(atom)
                     is_number = values.keys[atom][0] == "text" and values.keys[atom][1] in _NUMBERS
-                    found |= used_bits(places, mask) & own if is_number else own
-                return found
+                    varying |= used_bits(places, mask) & own if is_number else own
+                return varying
             case "sum", _, _, terms:
                 return self._any(atom for atom, _ in terms)
             case "part", value, _, _:
-                made = self._butterfly(value)  # an event itself has all bits
-                return self._bits(made[0] if made else value)
+                exchange = self._butterfly(value)  # an event itself has all bits
+                return self._bits(exchange[0] if exchange else value)
             case name, *_ if name in _SAME:
                 return 0
             case "event", name, guard, like, _ if _LOAD.match(name):
@@ -71,19 +71,19 @@ class Lanes:
         is_whole = made_by is not None and (made_by.associates or (made_by.commutes and len(operands) == 2))
         for other in operands if is_whole else ():
             part = values.keys[other]
-            made = self._butterfly(part[1]) if part[0] == "part" else None
-            if made is None:
+            exchange = self._butterfly(part[1]) if part[0] == "part" else None
+            if exchange is None:
                 continue
-            parts = values.joined(key[0], made[0]) if len(operands) > 2 else made[:1]
+            parts = values.joined(key[0], exchange[0]) if len(operands) > 2 else exchange[:1]
             if {other, *parts} == {*operands}:
-                return self._bits(made[0]) & ~made[1]
+                return self._bits(exchange[0]) & ~exchange[1]
         return self._any(operands)
 
     def _any(self, numbers: Iterable[int]) -> int:
-        found = 0
+        bits = 0
         for each in numbers:
-            found |= self._bits(each)
-        return found
+            bits |= self._bits(each)
+        return bits
 
     def _butterfly(self, number: int) -> tuple[int, int] | None:
         """What lanes exchange whose numbers differ in one bit, and the bit."""
@@ -91,5 +91,9 @@ class Lanes:
         if key[0] != "event" or not key[1].startswith("shfl.sync.bfly") or key[2] is not None:
             return None
         value, bit, *rest = self._values.keys[key[3]][-1]
-        found = [self._values.value_of(each) for each in (bit, *rest)]
-        return (value, int(found[0] or 0)) if found[0] in (1, 2, 4, 8, 16) and found[1:] == [31, -1] else None
+        constants = [self._values.value_of(each) for each in (bit, *rest)]
+        return (
+            (value, int(constants[0] or 0))
+            if constants[0] in (1, 2, 4, 8, 16) and constants[1:] == [31, -1]
+            else None
+        )

@@ -42,8 +42,8 @@ def _parts(event: Event) -> list[str]:
 
 def _orders(event: Event) -> list[int]:
     """A fence of PTX that names none is `acq_rel`, any other access relaxed."""
-    found = [_ORDERS[each] for each in _parts(event) if each in _ORDERS]
-    return found or [3 if event.operation.word.startswith("fence.") else 0]
+    orders = [_ORDERS[each] for each in _parts(event) if each in _ORDERS]
+    return orders or [3 if event.operation.word.startswith("fence.") else 0]
 
 
 def _scope(event: Event) -> int:

@@ -94,18 +94,18 @@ def _merged(parts: Sequence[Fields | None]) -> Fields | None:
 
 def _cut(own: Fields, places: int, mask: int) -> Fields | None:
     """What a shift and a mask leave: the upper half of an f32 is a bf16; a sign may be gone."""
-    found = list[tuple[int, str]]()
+    fields_left = list[tuple[int, str]]()
     for place, kind in _moved(own, places):
         size = _SIZES[kind]
         whole = (1 << size - 1) - 1
         left = (mask >> place if place >= 0 else mask << -place) & (1 << size) - 1
         if place >= 0 and left & whole == whole:
-            found.append((place, kind))
+            fields_left.append((place, kind))
         elif kind == "f32" and place >= -16 and left & whole == 0x7FFF0000:
-            found.append((place + 16, "bf16"))
+            fields_left.append((place + 16, "bf16"))
         elif left:
             return None
-    return tuple(found)
+    return tuple(fields_left)
 
 
 def of_floats(
@@ -121,15 +121,15 @@ def of_floats(
     between = sum((1 << _SIZES[kind]) - 1 << place for place, kind in where)
     if (sides[0][0] ^ sides[1][0]) & ~between:
         return Likeness.UNKNOWN, False
-    found, is_normal = {Likeness.EQUAL}, False
+    likenesses, is_normal = {Likeness.EQUAL}, False
     for place, kind in where:
         parts = [
             [floats.decode(kind, each >> place & (1 << _SIZES[kind]) - 1) for each in side] for side in sides
         ]
         if is_usual or all(map(math.isfinite, (*parts[0], *parts[1]))):
-            found.add(_of_parts(kind, *parts))
+            likenesses.add(_of_parts(kind, *parts))
             is_normal = is_normal or floats.SMALLEST[kind] <= abs(parts[0][0]) < math.inf
-    return next(each for each in _GRAVEST if each in found), is_normal
+    return next(each for each in _GRAVEST if each in likenesses), is_normal
 
 
 def _of_parts(kind: str, ours: Sequence[float], theirs: Sequence[float]) -> Likeness:
@@ -149,9 +149,9 @@ def _of_parts(kind: str, ours: Sequence[float], theirs: Sequence[float]) -> Like
 
 def together(samples: Sequence[tuple[Likeness, bool]]) -> Likeness:
     """What all samples say."""
-    found = next(each for each in _GRAVEST if each in {likeness for likeness, _ in samples})
+    likeness_of_all = next(each for each in _GRAVEST if each in {likeness for likeness, _ in samples})
     is_enough = sum(is_normal for _, is_normal in samples) >= _ENOUGH
-    return found if is_enough or found is Likeness.OTHER else Likeness.UNKNOWN
+    return likeness_of_all if is_enough or likeness_of_all is Likeness.OTHER else Likeness.UNKNOWN
 
 
 _GRAVEST = (Likeness.OTHER, Likeness.UNKNOWN, Likeness.NEAR, Likeness.EQUAL)

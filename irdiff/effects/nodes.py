@@ -44,10 +44,10 @@ def evaluate(key: Key, values: Sequence[int]) -> int:
     """What a node gives for values of its operands."""
     match key:
         case "bits", constant, terms:
-            found = int(constant)
+            result = int(constant)
             for value, ((_, places), mask) in zip(values, terms, strict=True):
-                found ^= (value << places if places >= 0 else value >> -places) & mask
-            return found
+                result ^= (value << places if places >= 0 else value >> -places) & mask
+            return result
         case "sum", width, constant, terms:
             times = (factor for _, factor in terms)
             return int(constant + sum(map(operator.mul, values, times))) & ones(width)
@@ -59,5 +59,5 @@ def evaluate(key: Key, values: Sequence[int]) -> int:
             return int(not (values[0] ^ values[1]) & ones(width))
         case "not", _:
             return 1 - values[0]
-    found = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}[key[0]](*values)
-    return int(found)
+    result = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}[key[0]](*values)
+    return int(result)

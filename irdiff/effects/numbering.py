@@ -243,16 +243,16 @@ class _Block:
 
     def run(self) -> NumberedBlock:
         """Remembers what an operation gives of the same values in the same lanes."""
-        state, known, function, keys = self._state, self._values.known, self._function, self._values.keys
+        state, earlier, function, keys = self._state, self._values.results, self._function, self._values.keys
         lines = function.lines
         for each in self._node.block.instructions:
             operation, names, reads = each[:3]
             read = [state.get(name, name) for name in reads]
             if operation.effect is None:
                 key = operation, state[EXEC], *read
-                results = known.get(key)
+                results = earlier.get(key)
                 if results is None:
-                    results = known[key] = self._results(operation, read, len(names))
+                    results = earlier[key] = self._results(operation, read, len(names))
                 if operation.compute != COPY:
                     is_part = len(results) > 1 and keys[results[0]][0] == "part"
                     whole = keys[results[0]][1:2] if is_part else ()
@@ -316,7 +316,7 @@ class _Block:
             if whole is None:
                 whole = values.node(operation.name, *_ordered(operation, operands))
             made_by.setdefault(whole, operation)
-            found = (whole,) if count == 1 else self._parts(whole, count)
+            results = (whole,) if count == 1 else self._parts(whole, count)
         elif operation.compute == COPY:
             return operands
         else:
@@ -325,10 +325,10 @@ class _Block:
                 operands = (values.keys[operands[0]][1], *operands[1:])  # in the lanes of the comparison
             if name in _NARROW and width:
                 operands = tuple([self._narrow(operand, width) for operand in operands])
-            found = (compute(values, name, width, operands),)
-        for number in found:
+            results = (compute(values, name, width, operands),)
+        for number in results:
             made_by.setdefault(number, operation)
-        return found
+        return results
 
     def _narrow(self, operand: int, width: int) -> int:
         value = self._values.value_of(operand)
@@ -360,10 +360,10 @@ class _Block:
     def _event(self, each: Instruction, effect: Effect, read: Sequence[_Raw]) -> Event:
         values, operation = self._values, each.operation
         key = self._number, operation, self._state[EXEC], self._function.move, *read
-        found = values.known_events.get(key)
-        if found is None:
-            found = values.known_events[key] = self._like(operation, effect, read)
-        like, guard, lanes, address, operands = found
+        parts = values.event_parts.get(key)
+        if parts is None:
+            parts = values.event_parts[key] = self._like(operation, effect, read)
+        like, guard, lanes, address, operands = parts
         if like in self._loaded[effect.space]:
             return self._loaded[effect.space][like]
         number = values.node("event", operation.name, guard, like, self._seen[like])
@@ -419,23 +419,23 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
         places = part
         for _ in range(_MAX_ROUNDS):
             heirs: set[tuple[int, JoinClass]] = set()
-            known: dict[tuple[int, JoinClass | None, tuple[int, ...], bool], JoinClass] = {}
+            class_of: dict[tuple[int, JoinClass | None, tuple[int, ...], bool], JoinClass] = {}
             for side, place in itertools.product(sides, places):
                 for register, entering in [*side.entering(place)]:
                     own = side.joins[place].get(register)
                     if own is None and len(set(entering)) == 1:
                         continue
                     key = place, own, entering, register in side.uniform_masks[place]
-                    if key not in known:  # the first keeps the class, each other gets a new one
+                    if key not in class_of:  # the first keeps the class, each other gets a new one
                         zeros = min(map(base.values.zeros, entering))
                         if own and own.zeros <= zeros and (place, own) not in heirs:
                             heirs.add((place, own))
-                            known[key] = own
+                            class_of[key] = own
                         else:
                             classes += 1
-                            known[key] = JoinClass(classes, zeros)
-                    if known[key] != own:
-                        side.joins[place][register] = known[key]
+                            class_of[key] = JoinClass(classes, zeros)
+                    if class_of[key] != own:
+                        side.joins[place][register] = class_of[key]
                         side.stale.add(place)
             entered = {each for side in sides for each in side.run(part)}
             places = [each for each in part if not entered.isdisjoint(base.graph[each].sources)]

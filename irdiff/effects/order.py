@@ -167,19 +167,19 @@ def exchanged(
             seen[like.like] += 1
     base = [event for event in base if event.effect.act not in _WITHOUT_ORDER]
     seen.clear()
-    found = list[int]()
+    places = list[int]()
     for event in base:
-        found.append(place[event.like, seen[event.like]])
+        places.append(place[event.like, seen[event.like]])
         seen[event.like] += 1
-    start = next((n for n, at in enumerate(found) if n != at), len(found))
-    found_pairs = (
+    start = next((n for n, at in enumerate(places) if n != at), len(places))
+    swapped = (
         (base[earlier], base[later])
-        for later in range(start, len(found))
+        for later in range(start, len(places))
         for earlier in range(start, later)
-        if found[earlier] > found[later] and meet(values, base[earlier], base[later])
+        if places[earlier] > places[later] and meet(values, base[earlier], base[later])
     )
     first: dict[int | None, tuple[Event, Event]] = {}
-    for pair in sorted(found_pairs, key=_told_first, reverse=True):
+    for pair in sorted(swapped, key=_told_first, reverse=True):
         first.setdefault(next((each.number for each in pair if each.effect.act is Act.SYNC), None), pair)
     return list(first.values())
 

@@ -79,9 +79,9 @@ class Threads:
 
     def _classes(self, parts: Collection[int], bits: int) -> set[int] | None:
         """Some bits of the numbers of the threads in which all parts are true."""
-        rows = [self._values.in_threads(each) for each in (*parts, self._values.node("const", 1))]
-        known = [row for row in rows if row is not None]
-        if len(known) < len(rows):
+        truths_of = [self._values.in_threads(each) for each in (*parts, self._values.node("const", 1))]
+        known = [row for row in truths_of if row is not None]
+        if len(known) < len(truths_of):
             return None
         return {n & bits for n, truths in enumerate(zip(*known, strict=True)) if all(truths)}
 

@@ -66,10 +66,10 @@ class Roots:
 
     def between(self, base: int, head: int) -> list[Root]:
         """Empty where the values are equal, or differ only since effects do that are a pair."""
-        known = self._found.get((base, head))
-        if known is None:
-            known = self._found[base, head] = list(self._walk(base, head))
-        return known
+        roots = self._found.get((base, head))
+        if roots is None:
+            roots = self._found[base, head] = list(self._walk(base, head))
+        return roots
 
     def _walk(self, base: int, head: int) -> Iterator[Root]:
         waiting, seen, is_told = [(base, head, False)], set[tuple[int, int]](), False
@@ -186,8 +186,8 @@ class Roots:
         one, other = self._values.keys[base], self._values.keys[head]
         if {one[0], other[0]} <= _LINEAR:
             of_bits = self._of_bits(one, other) if one[0] == other[0] == "bits" else None
-            found = of_bits or self._of_sums(*self._linear(base, head))
-            return found if found != [(base, head)] else None
+            pairs = of_bits or self._of_sums(*self._linear(base, head))
+            return pairs if pairs != [(base, head)] else None
         if (
             one[0] != other[0]
             or len(one) != len(other)
@@ -226,27 +226,27 @@ class Roots:
 
     def _likeness(self, ours: Sequence[int], theirs: Sequence[int]) -> float:
         """How alike the first two operands are: the same, of one kind, made of what the same effects give."""
-        found = 0.0
+        likeness = 0.0
         for a, b in zip(ours[:2], theirs[:2], strict=True):
             mine, its = self._effects_below(a), self._effects_below(b)
             shared = len(mine & its) / len(mine | its) if mine or its else 0.0
-            found += 2 * (a == b) + (self._values.keys[a][0] == self._values.keys[b][0]) + 3 * shared
-        return found
+            likeness += 2 * (a == b) + (self._values.keys[a][0] == self._values.keys[b][0]) + 3 * shared
+        return likeness
 
     def _effects_below(self, number: int) -> frozenset[int]:
         """The effects that a value is near to, by their numbers at base."""
-        known = self._near.get(number)
-        if known is None:
-            found, waiting = set[int](), [(number, _NEAR)]
+        effects_near = self._near.get(number)
+        if effects_near is None:
+            effects, waiting = set[int](), [(number, _NEAR)]
             while waiting:
                 now, left = waiting.pop()
                 key = self._values.keys[now]
                 if key[0] == "event":
-                    found.add(self._taken_for.get(now, now))
+                    effects.add(self._taken_for.get(now, now))
                 elif left:
                     waiting += [(each, left - 1) for each in operands_of(key)]
-            known = self._near[number] = frozenset(found)
-        return known
+            effects_near = self._near[number] = frozenset(effects)
+        return effects_near
 
     def _is_guarded(self, key: Key) -> bool:
         """Whether it chooses what an effect gives or what was there, by the predicate of the effect."""

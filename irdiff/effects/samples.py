@@ -350,8 +350,8 @@ def _xored(constant: int, shifts: list[tuple[int, int]], row: tuple[Bits, ...]) 
 
 
 def _total(width: int, constant: int, times: list[int], row: tuple[Bits, ...]) -> int:
-    found = sum(to_int(value, width) * factor for value, factor in zip(row, times, strict=True))
-    return (constant + found) & (1 << width) - 1
+    total = sum(to_int(value, width) * factor for value, factor in zip(row, times, strict=True))
+    return (constant + total) & (1 << width) - 1
 
 
 def _part(value: Bits, place: int, count: int) -> Bits:
@@ -368,22 +368,22 @@ def _extended(value: int, width: int) -> int:
 def _arithmetic(name: str, width: int, one: int, other: int) -> int:
     match name:
         case "mul":
-            found = one * other
+            result = one * other
         case "shl":
-            found = one << min(other, width)
+            result = one << min(other, width)
         case "shr":
-            found = one >> min(other, width)
+            result = one >> min(other, width)
         case "sar":
-            found = _extended(one, width) >> min(other, width)
+            result = _extended(one, width) >> min(other, width)
         case "and":
-            found = one & other
+            result = one & other
         case "or":
-            found = one | other
+            result = one | other
         case _:
-            found = one ^ other
-    return found & (1 << width) - 1
+            result = one ^ other
+    return result & (1 << width) - 1
 
 
 def _field(name: str, value: int, first: int, count: int) -> int:
-    found = value >> (first & 63) & (1 << (count & 63)) - 1
-    return _extended(found, count) & _ONES if name == "sfield" and count else found
+    bits = value >> (first & 63) & (1 << (count & 63)) - 1
+    return _extended(bits, count) & _ONES if name == "sfield" and count else bits

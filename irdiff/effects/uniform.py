@@ -55,7 +55,7 @@ class Uniform:
 
     def _conditions(self, number: int) -> list[int]:
         """Of the branches that decide whether, or how often, a block runs."""
-        found, waiting, seen = list[int](), [number], set[int]()
+        conditions, waiting, seen = list[int](), [number], set[int]()
         while waiting:
             now = waiting.pop()
             for branch, targets in enumerate(self._targets):
@@ -65,8 +65,8 @@ class Uniform:
                 seen.add(branch)
                 waiting.append(branch)
                 condition = self._side.blocks[branch].condition
-                found += [condition] if condition is not None and len(targets) > 1 else []
-        return found
+                conditions += [condition] if condition is not None and len(targets) > 1 else []
+        return conditions
 
     def _varies(self, value: int, trusted: int) -> bool:
         """By all that it is computed from; a variable of a loop by the branches around it, too.
@@ -102,13 +102,13 @@ class Uniform:
 def _always_behind(targets: Sequence[Sequence[int]]) -> list[set[int]]:
     """By block, itself and those that every way from it to an end leads through."""
     everything = set(range(len(targets)))
-    found = [{number} if not own else set(everything) for number, own in enumerate(targets)]
+    behind = [{number} if not own else set(everything) for number, own in enumerate(targets)]
     changed = True
     while changed:
         changed = False
         for number in range(len(targets) - 1, -1, -1):
             if targets[number]:
-                new = {number} | set.intersection(*(found[target] for target in targets[number]))
-                if new != found[number]:
-                    found[number], changed = new, True
-    return found
+                new = {number} | set.intersection(*(behind[target] for target in targets[number]))
+                if new != behind[number]:
+                    behind[number], changed = new, True
+    return behind

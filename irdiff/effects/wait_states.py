@@ -39,13 +39,13 @@ class WaitStates:
         """By result and what reads it behind the wait states, how many instructions further that is."""
         if number not in self._places:
             return {}
-        place, writers, found = self._places[number], dict[str, int](), dict[tuple[int, int], int]()
+        place, writers, distances = self._places[number], dict[str, int](), dict[tuple[int, int], int]()
         for n in range(max(place - _MOST, 0), place):
             writers |= dict.fromkeys(self._instructions[n][1].results, n)
         for n in range(place, min(place + _MOST, len(self._instructions))):
             value, each = self._instructions[n]
             for writer in (writers[name] for name in each.reads if name in writers):
-                found.setdefault((self._instructions[writer][0], value), n - writer)
+                distances.setdefault((self._instructions[writer][0], value), n - writer)
             for name in each.results:
                 writers.pop(name, None)
-        return found
+        return distances

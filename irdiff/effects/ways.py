@@ -102,7 +102,7 @@ def _longer(way: int, letter: int) -> int:
 
 def worse(before: Ways, after: Ways, mask: int) -> int:
     """The accesses from which head has a way that every one of base has more on, of separators in a mask."""
-    found = 0
+    worse_accesses = 0
     for way, accesses in after.items():
         if not mask & ~way:
             continue
@@ -110,8 +110,8 @@ def worse(before: Ways, after: Ways, mask: int) -> int:
         for own, mine in before.items():
             if not own & mask & ~way:
                 left &= ~mine
-        found |= left
-    return found
+        worse_accesses |= left
+    return worse_accesses
 
 
 class _Running:
@@ -180,7 +180,7 @@ def ways(
     is_told = any(each.startswith("cp.async.mbarrier") for each in names)
     start = _Running({}, is_told=is_told, is_oldest=is_oldest)
     entering = [(Ways(), start)] * len(side.graph)
-    found = dict[int, Ways]()
+    ways_to = dict[int, Ways]()
     at_line = dict[int, int]()
     for event in (event for block in side.blocks for event in block.events if event.number in bits):
         at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
@@ -191,7 +191,7 @@ def ways(
         for event in side.blocks[number].events:
             name = event.operation.name
             if event.number in bits:
-                own = found.setdefault(event.number, {})
+                own = ways_to.setdefault(event.number, {})
                 for way, accesses in before.items():
                     own[way] = own.get(way, 0) | accesses
                 before[0] = before.get(0, 0) | bits[event.number]
@@ -212,14 +212,14 @@ def ways(
             if both != ways or together.groups != others.groups:
                 entering[target] = both, together
                 waiting.append(target)
-    return found
+    return ways_to
 
 
 def _separated(ways: Ways, letter: int, late: int) -> Ways:
     """Longer by a separator, but for accesses that it comes too early for."""
-    found = Ways()
+    longer = Ways()
     for way, accesses in ways.items():
         for new, those in ((way, accesses & late), (_longer(way, letter), accesses & ~late)):
             if those:
-                found[new] = found.get(new, 0) | those
-    return found
+                longer[new] = longer.get(new, 0) | those
+    return longer

@@ -138,11 +138,11 @@ class Witnesses:
         self, one: tuple[Operation, int], other: tuple[Operation, int]
     ) -> Hazard | Harmless | NotShown:
         """Of what computes two values."""
-        rows = [
+        sides = [
             (operation, self._line(n, value), self._sides[n].pending.get(value, frozenset[int]()))
             for n, (operation, value) in enumerate((one, other))
         ]
-        return self.of_early(rows[0], rows[1])
+        return self.of_early(sides[0], sides[1])
 
     def name_of(self, number: int) -> str:
         """What computes a value, in words; empty where nothing does."""
