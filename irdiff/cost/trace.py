@@ -67,10 +67,11 @@ def _place(parent: TracedLoop, loop: TracedLoop) -> None:
 
 
 def steps(code: Sequence[CodeInstruction], executed: Any) -> list[TraceStep]:
-    whole = loops(code, executed)
+    times = executed.tolist()  # a number of an array takes ten times as long to read
+    whole = loops(code, times)
     for filling, steady in ((FILLING, STEADY), (2, 1), (1, 1), (0, 1)):
         result = []
-        for step in _of(whole, executed, 1.0, 1.0, filling, steady):
+        for step in _of(whole, times, 1.0, 1.0, filling, steady):
             result.append(step)
             if len(result) > MOST:
                 break
@@ -80,11 +81,11 @@ def steps(code: Sequence[CodeInstruction], executed: Any) -> list[TraceStep]:
 
 
 def _of(
-    loop: TracedLoop, executed: Any, entries: float, weight: float, filling: int, steady: int
+    loop: TracedLoop, times: Sequence[float], entries: float, weight: float, filling: int, steady: int
 ) -> Iterator[TraceStep]:
     """`entries`: passes over the code around it, of which this pass stands for `weight`."""
     iterations = max(1.0, loop.runs / max(entries, 1e-9)) if loop.head or loop.runs != 1.0 else 1.0
-    whole = max(1, round(iterations))
+    whole, often = max(1, round(iterations)), _OFTEN * loop.runs
     weights = (
         [1.0] * whole
         if whole <= filling + steady
@@ -95,10 +96,10 @@ def _of(
         following = next(inner, None)
         while place <= loop.tail:
             if following is not None and place == following.head:
-                if following.runs >= _OFTEN * loop.runs:
-                    yield from _of(following, executed, max(loop.runs, 1e-9), weight * each, filling, steady)
+                if following.runs >= often:
+                    yield from _of(following, times, max(loop.runs, 1e-9), weight * each, filling, steady)
                 place, following = following.tail + 1, next(inner, None)
                 continue
-            if executed[place] >= _OFTEN * loop.runs:
+            if times[place] >= often:
                 yield TraceStep(place, weight * each)
             place += 1
