@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 
 from irdiff.compare import alignment
 from irdiff.compare.alignment import Gap
@@ -74,7 +74,8 @@ def without_partners(stage: str, base: Sequence[str], head: Sequence[str]) -> li
 def _both(stage: str, base: Sequence[str], head: Sequence[str]) -> tuple[_Text, _Text]:
     shapes: dict[str, int] = {}
     names: dict[str, str] = {}
-    return _Text(stage, base, shapes, names), _Text(stage, head, shapes, names)
+    left = _Text(stage, base, shapes, names)
+    return left, _Text(stage, head, shapes, names, left)
 
 
 def in_numbering_of_head(stage: str, line: str, names: Mapping[str, str]) -> str:
@@ -88,19 +89,28 @@ class _Text:
     """Lines split into what is compared and the names in them."""
 
     def __init__(
-        self, stage: str, lines: Sequence[str], shapes: dict[str, int], once: dict[str, str]
+        self,
+        stage: str,
+        lines: Sequence[str],
+        shapes: dict[str, int],
+        names: dict[str, str],
+        other: _Text | None = None,
     ) -> None:
-        """`shapes`: a number for each line without its names. `once`: each name. Both sides share them."""
+        """`shapes`: a number for each line without its names. `names`: each name once. Both sides share these.
+        other: the text of the other side, which begins with the same lines.
+        """
         self.ir = ir_of(stage)
         self.lines = lines
         self.machine = self.ir.HAS_REGISTERS
-        self.shapes = [shapes.setdefault(self.shape(line), len(shapes)) for line in lines]
-        self.names = [
-            tuple([once.setdefault(name, name) for name in self.ir.NAMES.findall(line)]) for line in lines
-        ]
+        start = _equal_lines(lines, other.lines) if other else 0
+        self.shapes: list[int] = other.shapes[:start] if other else []
+        self.names: list[tuple[str, ...]] = other.names[:start] if other else []
+        for line in islice(lines, start, None):
+            self.shapes.append(shapes.setdefault(self.shape(line), len(shapes)))
+            self.names.append(tuple([names.setdefault(name, name) for name in self.ir.NAMES.findall(line)]))
         self.defined: dict[str, int] = {}
-        for index, names in enumerate(self.names):
-            for name in names:
+        for index, names_of_line in enumerate(self.names):
+            for name in names_of_line:
                 self.defined.setdefault(name, index)
 
     def shape(self, line: str) -> str:
@@ -117,6 +127,11 @@ class _Text:
         for index, names in enumerate(self.names):
             places = tuple(map(self.defined.__getitem__, names))
             yield tuple([-1 if place == index else place for place in places]) if index in places else places
+
+
+def _equal_lines(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many lines at the beginning are the same."""
+    return sum(1 for _ in takewhile(lambda lines: lines[0] == lines[1], zip(one, other, strict=False)))
 
 
 _Operands = Sequence[tuple[int, ...]]
