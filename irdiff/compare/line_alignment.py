@@ -96,7 +96,7 @@ class _Text:
         names: dict[str, str],
         other: _Text | None = None,
     ) -> None:
-        """`shapes`: a number for each line without its names. `names`: each name once. Both sides share these.
+        """`shapes`: a number for each line without its names. `names`: each name once. Both share these.
         other: the text of the other side, which begins with the same lines.
         """
         self.ir = ir_of(stage)

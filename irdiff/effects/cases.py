@@ -109,7 +109,7 @@ def _with_machine_code(
         return effects
     binaries = [side[kind.artifact].digest for side in case.artifacts if kind.artifact in side]
     is_alike = len(binaries) < 2 or _are_of_same_kinds(binaries, operations, machine_code)
-    if is_alike and (sums is None or len(binaries) < 2):
+    if is_alike and (sums is None or not sums.is_certain or len(binaries) < 2):
         return effects
     does_the_same = f"the {title(effects.stage)} does the same"
     texts = [machine_code.text(digest) for digest in binaries]
