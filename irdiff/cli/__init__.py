@@ -19,6 +19,7 @@ from irdiff import __version__
 from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError, StoreError, UsageError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
+_LARGE_BLOCK = 4 << 20
 _GROUPS = {
     "Compare": {
         "compare": ("compare_command", "Compare two sides: compilers, or revisions of kernels."),
@@ -141,12 +142,13 @@ def main() -> None:
 
 def _share_freed_memory() -> None:
     """glibc: lets a thread reuse memory that another thread freed, and returns large blocks to the system. By
-    default each thread would keep a heap of its own for texts of up to 20 MB.
+    default each thread would keep a heap of its own for texts of up to 20 MB. Blocks are large from 4 MB on: the
+    system clears each that it is asked for, and texts of less come and go all the time.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_ARENA_MAX, 1)
-        libc.mallopt(_M_MMAP_THRESHOLD, 256 << 10)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 def _report(error: IrdiffError) -> ExitCode:
