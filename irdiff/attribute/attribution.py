@@ -56,12 +56,8 @@ class Attributed(NamedTuple):
 
     pair: Pair
     case: ComparedCase
-    edit: EditSource | None
-    """As of `Attribution`."""
-    unstable: bool
-    """As of `Attribution`."""
-    passed_on: tuple[str, ...] = ()
-    """As of `Attribution`."""
+    attribution: Attribution | None
+    """None where nobody asks for it, or the case does not change."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,14 +62,14 @@ def attribute(
 ) -> Stream[Attributed]:
     """Finds where the change of each case comes from, if that is asked for."""
 
-    def attributed_case(row: ComparedPair) -> Attributed:
-        pair, case = row
+    def attributed_case(compared_pair: ComparedPair) -> Attributed:
+        pair, case = compared_pair
         if attributor is None or not is_attributed(case):
-            return Attributed(pair, case, edit=None, unstable=False)
-        found = attributor.attribute(
+            return Attributed(pair, case, None)
+        attribution = attributor.attribute(
             CaseToReplay(case=case, sides=sides, launches=pair.launches, target=pair.target)
         )
-        return Attributed(pair, attributed(case, found), found.edit, found.unstable, found.passed_on)
+        return Attributed(pair, attributed(case, attribution), attribution)
 
     return compared.then(attributed_case)
 

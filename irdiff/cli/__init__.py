@@ -142,8 +142,8 @@ def main() -> None:
 
 def _share_freed_memory() -> None:
     """glibc: lets a thread reuse memory that another thread freed, and returns large blocks to the system. By
-    default each thread would keep a heap of its own for texts of up to 20 MB. Blocks are large from 4 MB on: the
-    system clears each that it is asked for, and texts of less come and go all the time.
+    default each thread would keep a heap of its own for texts of up to 20 MB. Blocks are large from 4 MB on:
+    the system clears each that it is asked for, and texts of less come and go all the time.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):

@@ -257,9 +257,9 @@ class DeterminismCheck:
 
     def run(self, judged: Sequence[Judged], alike: Sequence[Alike], report: Report) -> Determinism:
         """Asks one case of each group again, and more where it disagrees with itself."""
-        by_id = {row.id: row for row in judged}
-        suspected = (row.id for row in judged if row.unstable)
-        rounds = Rounds((row.case for row in judged), alike, self.unstable, suspected)
+        by_id = {each.id: each for each in judged}
+        suspected = (each.id for each in judged if each.attribution and each.attribution.unstable)
+        rounds = Rounds((each.case for each in judged), alike, self.unstable, suspected)
 
         def ask(question: Question) -> Answer:
             judged_case = by_id[question.case_id]
@@ -267,12 +267,14 @@ class DeterminismCheck:
             subject = CaseToReplay(
                 case=judged_case.case, sides=self.sides, launches=pair.launches, target=pair.target
             )
-            sides = self.recompiler.ask(subject, question.depth, judged_case.passed_on)
+            attribution = judged_case.attribution
+            passed_on = attribution.passed_on if attribution else ()
+            sides = self.recompiler.ask(subject, question.depth, passed_on)
             return Answer(question=question, sides=sides)
 
         def slowest_first(due: Sequence[Question]) -> Sequence[Question]:
             """A slow one at the end would run while all other cores are idle."""
-            return sorted(due, key=lambda row: _compile_s(by_id[row.case_id].case), reverse=True)
+            return sorted(due, key=lambda each: _compile_s(by_id[each.case_id].case), reverse=True)
 
         rounds.run(
             lambda due: in_parallel(ask, slowest_first(due), self.threads, "determinism check", report)

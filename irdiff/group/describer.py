@@ -28,11 +28,11 @@ _TIMES = "compile_s"
 
 def judge(attributed: Stream[Attributed], describer: CaseDescriber) -> Stream[Judged]:
     def judged(changed: Attributed) -> Judged:
-        is_grouped = changed.case.verdict in GROUPED_VERDICTS
-        description = (
-            describer.describe(changed.case, changed.edit, changed.pair.launches) if is_grouped else None
-        )
-        return Judged(changed.pair, changed.case, description, changed.unstable, changed.passed_on)
+        pair, case, attribution = changed
+        edit = attribution.edit if attribution else None
+        is_grouped = case.verdict in GROUPED_VERDICTS
+        description = describer.describe(case, edit, pair.launches) if is_grouped else None
+        return Judged(pair, case, description, attribution)
 
     return attributed.then(judged)
 

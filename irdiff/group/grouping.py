@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from irdiff.compare.abstraction import abstract, signature
 from irdiff.compare.edits import Edit
@@ -33,6 +33,9 @@ from irdiff.model import (
     Sides,
     Verdict,
 )
+
+if TYPE_CHECKING:
+    from irdiff.attribute.attribution import Attribution
 
 MAX_EDIT_LINES = 200
 """Abstracted lines that a group shows; its id covers all."""
@@ -59,10 +62,7 @@ class Judged(NamedTuple):
     case: ComparedCase
     description: Description | None
     """None if no group takes the case."""
-    unstable: bool
-    """As of `Attribution`."""
-    passed_on: tuple[str, ...] = ()
-    """As of `Attribution`."""
+    attribution: Attribution | None
 
     @property
     def id(self) -> str:

@@ -135,7 +135,7 @@ def _stages(verdict, target_name):
 
 def change_groups(described, noise=None):
     """Of cases with their descriptions."""
-    judged = [Judged(pair=None, case=case, description=row, unstable=False) for case, row in described]
+    judged = [Judged(None, case, description, None) for case, description in described]
     return grouping.change_groups(grouping.group(judged), noise or {})
 
 
