@@ -38,4 +38,8 @@ def run(python: str, words: Sequence[str], config: Config, on_line: Callable[[st
             hint="name the program's own with --python PATH, or a release with --toolchain triton==3.9.0 "
             "(and --with torch for what else it imports)",
         )
-    raise ToolchainError(f"{python} could not record the program (exit code {code})", log_path=str(log))
+    raise ToolchainError(
+        f"{python} could not record the program (exit code {code})",
+        hint="the end of the log says why; first run the program by itself with the same interpreter",
+        log_path=str(log),
+    )

@@ -63,7 +63,7 @@ def capture_command(
     """
     if bool(program) == tests.are_given:
         hint = "irdiff capture script.py, or --tests PATH"
-        raise UsageError("one thing is recorded: a program, or tests", hint=hint)
+        raise UsageError("name what to record: a program, or tests, and not both", hint=hint)
     (target,) = replace(selection, target_names=(target_name,)).targets(config)
     if tests.are_given:
         side = f"python:{Path(python).absolute()}" if python else spec or _DEFAULT_TOOLCHAIN

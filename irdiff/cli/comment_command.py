@@ -49,11 +49,14 @@ class _CommentPlace:
                 "--url is not an https link", hint="give the address of the job: --url https://…"
             )
         if not self.repository:
-            raise UsageError("no repository", hint="give --repo OWNER/NAME")
+            raise UsageError("no repository was named", hint="name the one to comment in: --repo OWNER/NAME")
         if (self.number is None) == (self.branch is None):
-            raise UsageError("give either --pr N or --pr-head OWNER:BRANCH")
+            raise UsageError(
+                "name one pull request: its number, or its branch",
+                hint="give either --pr N or --pr-head OWNER:BRANCH",
+            )
         if (self.branch is not None or self.check) and self.commit is None:
-            raise UsageError("--pr-head and --check need --commit SHA")
+            raise UsageError("--pr-head and --check need a commit", hint="add --commit $(git rev-parse HEAD)")
         comment.marker(self.key)
 
 

@@ -105,7 +105,7 @@ def _read(opened: OpenedRun, case: Case, stage: str) -> StageDiff:
         stages = ", ".join(name for name, _ in in_stage_order(case.stages))
         raise RunFolderError(
             f"{escape.terminal(case.id)}: {escape.terminal(diff)}",
-            hint=f"stages of this case: {escape.terminal(stages)}",
+            hint=f"name another stage ({escape.terminal(stages)}) with --stage, or compare again",
         )
     return diff
 
@@ -163,10 +163,14 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
         raise UsageError(f"{file}: its suffix does not say which IR it holds", hint="name it: --ir ttgir")
     if not is_known(name):
         raise UsageError(
-            f"{file}: {name} is no IR that irdiff reads", hint=f"--ir, one of {', '.join(_READ)}"
+            f"{file}: irdiff does not read IR of the kind {name}",
+            hint=f"name the kind of IR: --ir {'|'.join(_READ)}",
         )
     if file.stat().st_size > MAX_FILE_BYTES:
-        raise UsageError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
+        raise UsageError(
+            f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB, the most that irdiff reads",
+            hint="name a file with the IR of one kernel",
+        )
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")
     if not text.strip():
         raise UsageError(f"{file} is empty", hint="name a file that a compiler finished")

@@ -32,7 +32,7 @@ from irdiff.report import (
     witnesses,
     work_table,
 )
-from irdiff.report.phrases import facts_in_order, moved_facts, unknown_facts
+from irdiff.report.phrases import fact_name, facts_in_order, moved_facts, unit, unknown_facts
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
@@ -126,7 +126,7 @@ def _attributed(
             say(f"attributing {case.id}")
             return sides, explanation.attribute(run, story.opened.folder, case, sides, config)
     except IrdiffError as error:
-        story.say(f"the pass is not looked for: {error}", "yellow")
+        story.say(f"irdiff did not look for the pass: {error}", "yellow")
         return None, None
 
 
@@ -199,12 +199,17 @@ class CaseStory:
         base, head = self.case.facts
         if base and head:
             moved = moved_facts(base, head).items()
-            facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved]
+            facts = [
+                f"{fact_name(fact):28} {before} → {after}{unit(fact)}" for fact, (before, after) in moved
+            ]
             unknown = unknown_facts(base, head).items()
-            facts += [f"{name:28} not known at {side}" for name, side in unknown]
+            facts += [f"{fact_name(fact):28} not known at {side}" for fact, side in unknown]
             self.section("figures that moved", facts)
         else:
-            facts = [f"{name:28} {value}" for name, value in facts_in_order(base or head).items()]
+            facts = [
+                f"{fact_name(fact):28} {value}{unit(fact)}"
+                for fact, value in facts_in_order(base or head).items()
+            ]
             self.section(f"figures of {'base' if base else 'head'} alone", facts)
 
     def _heading(self) -> None:

@@ -173,7 +173,7 @@ def _decision(
     if not owner or until is None or (needs_reason and not reason):
         raise UsageError("accepting needs --owner, --reason and --until", hint=hint)
     if len(owner) > 200 or (reason is not None and not 10 <= len(reason) <= 1000):
-        raise UsageError("--owner has at most 200 characters, --reason 10 to 1000")
+        raise UsageError("--owner may have 200 characters, and --reason 10 to 1000", hint=hint)
     if until < today:
         raise UsageError(f"--until {until} is past: nothing would be accepted", hint=hint)
     return Decision(owner=owner, reason=reason or "", issue="", on=today, expires=until)

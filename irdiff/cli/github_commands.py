@@ -60,7 +60,7 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
     """Download the run that a comparison kept; if there is none, OUT/failure.json says why."""
     hub = api.of_environment()
     if (run_id is None) == (commit is None):
-        raise UsageError("give either --run ID or --commit SHA")
+        raise UsageError("name one run of the workflow", hint="give either --run ID or --commit SHA")
     if run_id is None:
         newest = actions.newest_run(hub, COMPARING, commit or "")
         if newest is None or not newest.is_done:
@@ -214,7 +214,10 @@ _LOG_LINES = 200
 def _output(**values: str) -> None:
     for name, value in values.items():
         if not _OUTPUT.fullmatch(value):
-            raise UsageError(f"{name} has characters that no output has: {value[:80]!a}")
+            raise UsageError(
+                f"the output {name} of a workflow may only have printable ASCII characters: {value[:80]!a}",
+                hint="rename the branch, file or side that has the other characters",
+            )
         click.echo(f"{name}={value}")
 
 

@@ -132,7 +132,10 @@ def _report(history: database.Database, folder: Path) -> str:
 def export_command(*, file: Path, folder: Path | None, form: str | None, json_path: Path | None) -> None:
     """Write the history in another form: Parquet files, or the records of PyTorch's dashboard."""
     if (folder is None) == (form is None):
-        raise UsageError("give either --parquet DIR or --format pytorch-benchmark")
+        raise UsageError(
+            "one form of the history is written at a time",
+            hint="give either --parquet DIR or --format pytorch-benchmark",
+        )
     with database.reading(file) as history:
         if folder is not None:
             counts = database.export(history, folder)

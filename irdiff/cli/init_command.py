@@ -99,7 +99,7 @@ def _project_file(
     if (folder / kernel_repository.FILE).exists() or (folder / checkout.PACKAGE_MARK).exists():
         if program:
             raise UsageError(
-                f"{folder / kernel_repository.FILE} is there",
+                f"{folder / kernel_repository.FILE} exists already",
                 hint=f"write into its table [kernels]: program = {json.dumps(program)}",
             )
         return {}, ()

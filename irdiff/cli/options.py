@@ -77,6 +77,19 @@ class CorpusFolder(click.Path):
         return Path(str(super().convert(value, param, ctx)))
 
 
+class CasePattern(click.ParamType):  # type: ignore[type-arg]
+    """Refuses an empty pattern, which would select every case: a script's variable may be empty."""
+
+    name = "pattern"
+
+    def convert(self, value: Any, _: click.Parameter | None, __: click.Context | None) -> str:
+        if not str(value).strip():
+            raise UsageError(
+                "--case has an empty pattern", hint="name a case, or leave out --case for all of them"
+            )
+        return str(value)
+
+
 class Duration(click.ParamType):  # type: ignore[type-arg]
     """Seconds: `90s`, `10m`, `1.5h`, `2d`, or a plain number."""
 
@@ -146,6 +159,7 @@ case_option = click.option(
     "--case",
     "cases",
     multiple=True,
+    type=CasePattern(),
     metavar="PATTERN",
     help="Only these cases: family/workload:label@target; parts and globs work; repeatable.",
 )
@@ -157,7 +171,11 @@ target_option = click.option(
     metavar="NAME",
     help=f"A target, repeatable; `all` for every known one. Default: {' '.join(targets.DEFAULT)}.",
 )
-targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")
+targets_folder_option = click.option(
+    "--targets-dir",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of target files (*.toml).",
+)
 json_option = click.option("--json", "json_path", type=OUTPUT, help="Write JSON here (- for stdout).")
 limit_option = click.option("--limit", type=click.IntRange(min=1), help="Show at most N groups and cases.")
 python_option = click.option(
@@ -193,10 +211,25 @@ db_option = click.option(
 )
 _limits = (
     click.option(
-        "--jobs", "-j", type=int, help="How many compilers run at a time; default: one for each core."
+        "--jobs",
+        "-j",
+        type=click.IntRange(min=1),
+        help="How many compilers run at a time; default: one for each core.",
     ),
-    click.option("--timeout", "timeout_s", type=float, default=300.0, help="Seconds that a case may take."),
-    click.option("--memory", "memory_mib", type=int, default=8192, help="Memory of a case, in MiB."),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0, min_open=True),
+        default=300.0,
+        help="Seconds that a case may take.",
+    ),
+    click.option(
+        "--memory",
+        "memory_mib",
+        type=click.IntRange(min=1),
+        default=8192,
+        help="Memory of a case, in MiB.",
+    ),
 )
 
 # options together

@@ -170,12 +170,18 @@ def work(batch: Batch) -> str:
 def _config(batch: Batch) -> Config:
     if batch.token is not None:
         if not Path(batch.token).exists():
-            raise UsageError(f"{batch.cache} is not the same folder here, and no shared store is named")
+            raise UsageError(
+                f"{batch.cache} is not the same folder on this machine, and no shared store is named",
+                hint="mount the cache on each machine, or set IRDIFF_STORE=s3://BUCKET/PATH on all of them",
+            )
         config = configuration.load(cache=batch.cache, jobs=batch.own_jobs)
     else:
         config = configuration.load(store_mode=StoreMode.WRITE)
         if config.shared_store is None or config.shared_store.url != batch.store_url:
-            raise UsageError(f"IRDIFF_STORE is not {batch.store_url} here")
+            raise UsageError(
+                f"this machine's IRDIFF_STORE is not {batch.store_url}",
+                hint=f"start its worker with IRDIFF_STORE={batch.store_url}",
+            )
     return replace(config, limits=batch.limits)
 
 
@@ -217,8 +223,15 @@ def _here(side: Side, config: Config) -> Toolchain:
     """Raises IrdiffError if this machine's toolchain or corpus differs."""
     corpus = side.corpus if side.corpus.packages else corpora.load(side.corpus.root)
     if corpus.digest != side.corpus.digest:
-        raise UsageError(f"{side.corpus.root} holds another corpus here")
+        raise UsageError(
+            f"{side.corpus.root} on this machine holds other workloads",
+            hint="copy the corpus to the same path of each machine, and install the same irdiff",
+        )
     toolchain = toolchains.resolve(side.toolchain.spec, config)
     if toolchain.digest != side.toolchain.digest:
-        raise ToolchainError(f"{side.toolchain.spec} is another toolchain here: {toolchain.digest[:12]}")
+        raise ToolchainError(
+            f"{side.toolchain.spec} is another toolchain on this machine: its digest is "
+            f"{toolchain.digest[:12]}, not {side.toolchain.digest[:12]}",
+            hint="use the same Python, system libraries and environment variables on each machine",
+        )
     return toolchain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from irdiff.cluster.batches import STALLED_S, Batch
 from irdiff.errors import UsageError
 
+_ADDRESS = re.compile(r"(\w+://)?[^\s/]+:\d+")
 _CONNECT_S = 15
 _GROUP_S = 0.25
 """Results gather for so long before they are fetched together."""
@@ -27,6 +29,11 @@ class DaskCluster:
     def __init__(self, address: str) -> None:
         from distributed import Client, Security
 
+        if not _ADDRESS.fullmatch(address):
+            raise UsageError(
+                f"{address!r} is not the address of a Dask scheduler",
+                hint="write it as --cluster tcp://HOST:8786; `dask scheduler` prints it when it starts",
+            )
         _check_certificate(address, Security)
         try:
             connect: Any = Client

@@ -42,7 +42,10 @@ _CALL = re.compile(r"^call \d+$", re.MULTILINE)
 def sides_again(run: Run, case: Case, corpus: Path | None, config: Config) -> Sides[Side]:
     """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
     if any(tools.is_tool(revision.spec) for revision in (run.base, run.head)):
-        raise IrdiffError("a tool has no passes of Triton's: what it made of the stored text is all there is")
+        raise IrdiffError(
+            "this run compares two tools, which run none of Triton's passes",
+            hint="`irdiff diff RUN CASE` shows what each tool made of the stored text",
+        )
     shipped = config.shipped / "corpus"
     chosen = packs.named_by(case.id, corpus or shipped)
     if not run.head.revision:  # of a repository of kernels its own are taken, as far as somebody is there
@@ -253,13 +256,15 @@ def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
     try:
         for path, content in files.items():
             if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_bytes() != content)):
-                hint = "--save DIR, another"
-                raise UsageError(f"{path} is there and differs; nothing was written", hint=hint)
+                hint = "name another folder: --save DIR"
+                raise UsageError(f"{path} exists and has other content; nothing was written", hint=hint)
         out.mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
             path.write_bytes(content)
     except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror or error}") from error
+        raise UsageError(
+            f"{out} cannot be written: {error.strerror or error}", hint="name another folder: --save DIR"
+        ) from error
     return list(files)
 
 

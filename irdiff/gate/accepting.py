@@ -49,7 +49,9 @@ def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[A
         digests = {member: digest for member in members if (digest := changes[member]) is not None}
         if len(digests) < len(members):
             raise UsageError(
-                f"a case of group {group.id[:12]!a} has no digest of its change: it cannot be accepted"
+                f"group {group.id[:12]!a} cannot be accepted: the run has no digest of the change of one of "
+                "its cases",
+                hint="compare again without --stages, then accept the group of the new run",
             )
         terms = {**_between(run), **dataclasses.asdict(decision)}
         entries.append(Accepted(changes=digests, group=group.id, title=group.title[:200], **terms))
@@ -66,7 +68,10 @@ def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Acc
             hint="irdiff gate RUN lists what blocks",
         )
     if not decision.issue:
-        raise UsageError(f"accepting the rule {rule.id!r} needs --issue URL, where the problem is mended")
+        raise UsageError(
+            f"accepting a finding of the rule {rule.id!r} needs the issue in which it will be mended",
+            hint="add --issue URL",
+        )
     if any(finding.subject is SubjectKind.RUN for finding in blocking):
         raise UsageError(
             f"the rule {rule.id!r} selects no case of this run: that cannot be accepted",

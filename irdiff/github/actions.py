@@ -108,7 +108,10 @@ def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
 def may_write(client: Client, login: str) -> bool:
     """Checks the right to push, and not the role that a comment states."""
     if not _LOGIN.fullmatch(login):
-        raise UsageError(f"{login[:100]!a} is not the name of an account")
+        raise UsageError(
+            f"{login[:100]!a} cannot be the name of a GitHub account",
+            hint="pass the `login` of the comment's author",
+        )
     answer = client.rest("GET", f"/collaborators/{login}/permission", to=f"ask what {login} may do")
     return answer.get("permission") in {"admin", "write"}  # `maintain` is `write` here
 

@@ -65,7 +65,10 @@ class Client:
         write_pause_s: float = 1.0,
     ) -> None:
         if not _REPOSITORY.fullmatch(repository):
-            raise UsageError(f"{repository[:100]!a} is not OWNER/NAME")
+            raise UsageError(
+                f"{repository[:100]!a} is not the name of a repository",
+                hint="write it as OWNER/NAME: --repo triton-lang/triton",
+            )
         self.repository = repository
         self.owner, self.name = repository.split("/")
         self.host = _checked_host(api_url)
@@ -254,9 +257,15 @@ def _checked_host(api_url: str, *, queried: bool = False) -> str:
     """Accepts only TLS, or this very machine. An API's address has no query."""
     parts = urlsplit(api_url)
     if not parts.hostname or parts.username or parts.fragment or (parts.query and not queried):
-        raise UsageError(f"{clean(api_url, limit=100)} is not the address of a GitHub API")
+        raise UsageError(
+            f"{clean(api_url, limit=100)} is not the address of a GitHub API",
+            hint="write it as https://HOST/api/v3, with --api-url or GITHUB_API_URL",
+        )
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname)):
-        raise UsageError(f"the token is sent over https only, not to {clean(api_url, limit=100)}")
+        raise UsageError(
+            f"irdiff sends the token over https only, not to {clean(api_url, limit=100)}",
+            hint="give an address that begins with https://",
+        )
     return parts.hostname
 
 

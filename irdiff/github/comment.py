@@ -74,7 +74,10 @@ _Comment = Mapping[str, Any]
 def marker(key: str) -> str:
     """Raises UsageError for a key that could end the HTML comment."""
     if not _KEY.fullmatch(key):
-        raise UsageError(f"the comment key {key[:60]!a} is not made of a-z, 0-9 and -")
+        raise UsageError(
+            f"the comment's key {key[:60]!a} may have only a-z, 0-9 and -",
+            hint="give another --key, such as --key nightly",
+        )
     return f"<!-- irdiff:comment:{key} -->"
 
 

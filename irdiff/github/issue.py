@@ -39,7 +39,10 @@ class OpenIssue:
 def marker(key: str) -> str:
     """Raises UsageError for a key that could end the HTML comment."""
     if not _KEY.fullmatch(key):
-        raise UsageError(f"the issue key {key[:90]!a} is not made of letters, digits and ._+-")
+        raise UsageError(
+            f"the issue's key {key[:90]!a} may have only letters, digits and ._+-",
+            hint="give another --key, such as --key nightly",
+        )
     return f"<!-- irdiff:issue:{key} -->"
 
 

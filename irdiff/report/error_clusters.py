@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from irdiff.backends.stages import BINARIES, COMPONENTS
+from irdiff.backends.stages import COMPONENTS
 from irdiff.group.titles import VARYING
-from irdiff.model import Case, Component, Verdict
+from irdiff.model import Case, Verdict
+from irdiff.report.phrases import PARTS
 from irdiff.stages import Stage
 
-PROGRAMS: Mapping[Component, str] = {
-    **{kind.made_by: kind.made_by.value for kind in BINARIES.values()},
-    Component.PROGRAM: "the program",
-    Component.RUNTIME: "the runtime",
-    Component.SPECIALIZATION: "another specialization",
-    Component.FRONTEND: "the frontend",
-    Component.TTIR_PASSES: "the TTIR passes",
-    Component.TTGIR_PASSES: "the TTGIR passes",
-    Component.LLVM_LOWERING: "the lowering to LLVM IR",
-    Component.LLVM_CODEGEN: "LLVM's code generation",
-    Component.CODEGEN_LIBRARY: "the codegen library",
-    Component.ASSEMBLER: "the assembler",
-}
 _ANOTHER = "different outputs for the same input"
 
 
@@ -78,7 +66,7 @@ def _unsteady(case: Case, side: str) -> str:
     if stage == Stage.LAUNCH:
         return "the program"
     component = COMPONENTS.get(stage)
-    return PROGRAMS[component] if component else "the compiler"
+    return PARTS[component] if component else "the compiler"
 
 
 def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:

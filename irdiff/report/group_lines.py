@@ -47,7 +47,7 @@ class GroupLine(NamedGroup):
 def gravest_first(
     edits: Sequence[DistinctEdit], groups: Sequence[NamedGroup], timing: TimingSummary | None
 ) -> tuple[Sequence[DistinctEdit], Sequence[NamedGroup]]:
-    """Orders by measurements. Groups keep their numbers."""
+    """Orders by measurements. Groups keep their numbers, which `irdiff explain RUN NUMBER` takes."""
     if timing is None:
         return edits, groups
     ordered = distinct_edits.gravest_first(edits, timing.gravity)
@@ -106,10 +106,12 @@ def _others(edit: DistinctEdit) -> str:
     return f"the kernel's source did not change: {counted(cases, 'case')}"
 
 
-def heading(edits: int, groups: int) -> str:
+def heading(edits: int, groups: int, *, are_timed: bool) -> str:
     """`7 change groups, of 2 edits`: an edit of source files may be several groups."""
     words = counted(groups, "change group")
-    return words if groups == edits else f"{words}, of {counted(edits, 'edit')}"
+    if groups != edits:
+        words += f", of {counted(edits, 'edit')}"
+    return words + (", the gravest measurement first" if are_timed and groups > 1 else "")
 
 
 def gravest(shown: Sequence[GroupLine], count: int) -> str:
@@ -117,7 +119,7 @@ def gravest(shown: Sequence[GroupLine], count: int) -> str:
         return ""
     line = shown[0]
     measured = f" ({line.measured})" if line.measured else ""
-    which = "The change" if count == 1 else f"Change group {line.number} of {count}"
+    which = "The change" if count == 1 else f"The gravest of {count} change groups, number {line.number}"
     end = "" if line.title.endswith("…") else "."
     return f"{which}{measured}: {line.title}{end} Smallest example: {line.smallest.id}."
 

@@ -241,7 +241,7 @@ def divergence(case: Case) -> str:
         return "what is not known"
     if origin.pass_name:
         return origin.pass_name
-    programs = [error_clusters.PROGRAMS[part] for part in origin.charged if part in error_clusters.PROGRAMS]
+    programs = [phrases.PARTS[part] for part in origin.charged if part in phrases.PARTS]
     if programs:
         return programs[0]
     return "what is launched" if origin.stage == Stage.LAUNCH else f"the stage {origin.stage}"

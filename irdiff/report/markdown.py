@@ -33,7 +33,10 @@ def render(
 ) -> str:
     """Raises UsageError if `limit` is too small for any report."""
     if limit < _SMALLEST_LIMIT:
-        raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
+        raise UsageError(
+            f"a Markdown report needs at least {_SMALLEST_LIMIT:,} characters, not {limit:,}",
+            hint=f"give it {_SMALLEST_LIMIT} or more",
+        )
     template = templates.markdown().get_template("report.md.j2")
     diffs = GroupDiffs(folder, run)
     limits = lists.WHOLE if limit > COMMENT else lists.LISTED

@@ -5,13 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from irdiff.backends.statistic import value_of
+from irdiff.backends.stages import BINARIES
+from irdiff.backends.statistic import Resource, value_of
 from irdiff.compare import statistics
 from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, ChangeGroup, Component, Fact, Radius, Revision, Run, Verdict
 from irdiff.resolve import settings
+from irdiff.stages import MLIR
 from irdiff.words import counted
 
+PARTS: Mapping[Component, str] = {
+    **{kind.made_by: kind.made_by.value for kind in BINARIES.values()},
+    Component.PROGRAM: "the program",
+    Component.RUNTIME: "the runtime",
+    Component.SPECIALIZATION: "another specialization",
+    Component.FRONTEND: "the frontend",
+    Component.TTIR_PASSES: "the TTIR passes",
+    Component.TTGIR_PASSES: "the TTGIR passes",
+    Component.LLVM_LOWERING: "the lowering to LLVM IR",
+    Component.LLVM_CODEGEN: "LLVM's code generation",
+    Component.CODEGEN_LIBRARY: "the codegen library",
+    Component.ASSEMBLER: "the assembler",
+}
+"""Names the parts of a toolchain in reports; those of `run.json` are shorter."""
+_STATISTIC_OF = {
+    statistic.facts[0]: statistic
+    for statistic in statistics.STATISTICS
+    if len(statistic.facts) == 1 and statistic.resource is not Resource.INSTRUCTIONS
+}
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 
 
@@ -83,9 +104,9 @@ def place(stage: str, pass_name: str | None) -> str:
 
 
 def components(charged: Iterable[Component]) -> str:
-    """The contributing parts of the toolchain: `llvm codegen, ptxas`."""
+    """Lists contributing parts of the toolchain: `LLVM's code generation, ptxas`."""
     parts = list(charged)
-    names = [part.value for part in parts if part is not Component.NOT_SEPARABLE]
+    names = [PARTS[part] for part in parts if part is not Component.NOT_SEPARABLE]
     if len(names) == len(parts):
         return ", ".join(names)
     return (
@@ -104,19 +125,38 @@ def members_by_target(group: ChangeGroup, cases: Mapping[str, Case]) -> str:
 def number(value: Fact) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
-    return str(value)
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def fact_name(fact: str) -> str:
+    """`instructions executed`, `PTX instructions` for `ptx.total`, `TTGIR barrier` for `ttgir.barrier`."""
+    if fact in _STATISTIC_OF:
+        return _STATISTIC_OF[fact].name
+    ir, is_counted, kind = fact.rpartition(".")
+    if kind == "total":
+        kind = "operations" if ir in MLIR else "instructions"
+    return f"{ir.upper()} {kind}".replace("_", " ") if is_counted else fact.replace("_", " ")
+
+
+def unit(fact: str) -> str:
+    """Begins with a space, or is empty."""
+    name = _STATISTIC_OF[fact].unit if fact in _STATISTIC_OF else ""
+    return f" {name}" if name else ""
 
 
 def moved(case: Case, limit: int = 6) -> str:
     if case.verdict is Verdict.ADDED:
-        facts = list(facts_in_order(case.facts.head).items())
-        return ", ".join(f"{name} {number(value)}" for name, value in facts[:limit])
+        facts = list(facts_in_order(case.facts.head).items())[:limit]
+        return ", ".join(f"{fact_name(fact)} {number(value)}{unit(fact)}" for fact, value in facts)
     changes = list(moved_facts(case.facts.base, case.facts.head).items())
     if case.verdict is not Verdict.CHANGED:
         return ""
     if not changes:
         return "code only: no resource or instruction count moved"
-    shown = ", ".join(f"{name} {number(base)} → {number(head)}" for name, (base, head) in changes[:limit])
+    shown = ", ".join(
+        f"{fact_name(fact)} {number(base)} → {number(head)}{unit(fact)}"
+        for fact, (base, head) in changes[:limit]
+    )
     more = len(changes) - limit
     return shown + (f" and {counted(more, 'more figure')}" if more > 0 else "")
 

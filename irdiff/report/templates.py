@@ -14,6 +14,8 @@ from irdiff.backends.stages import in_stage_order
 from irdiff.report import escape
 from irdiff.words import shortened
 
+_HEADLINE_CHARACTERS = 4000
+
 
 def folder() -> Path:
     """Lies inside an installed wheel, or in the checkout."""
@@ -60,6 +62,7 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters["in_stage_order"] = in_stage_order
+    environment.globals["headline_characters"] = _HEADLINE_CHARACTERS
     return environment
 
 

@@ -155,7 +155,7 @@ def of(
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
         groups=lines,
-        group_heading=group_lines.heading(len(edits), len(groups)),
+        group_heading=group_lines.heading(len(edits), len(groups), are_timed=timing is not None),
         group_count=len(groups),
         groups_left=group_lines.left_out(named.report_class for named in groups[limits.groups :]),
         why=commands.explain(as_.call, "NUMBER"),

@@ -85,7 +85,10 @@ def _side(path: Path, name: str, chosen: dict[str, object], toolchain: Toolchain
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}",
+            hint="name two files of IR: irdiff compare --ir base.ttgir head.ttgir",
+        ) from error
     if not content.strip():
         raise UsageError(
             f"{path} is empty", hint="write the IR again: MLIR_ENABLE_DUMP=1, or TRITON_KERNEL_DUMP=1"

@@ -124,8 +124,9 @@ def plan_of(snap: Snapshot, config: Config) -> Plan:
     plan_file = _plan_file(snap, config)
     if plan_file is None:
         raise UsageError(
-            f"{snap.label} is neither a checkout of Triton nor has it an {FILE} that names its kernels",
-            hint="`irdiff init` writes one; --program 'bench/run.py' needs none; --repo PATH names another",
+            f"{snap.label} is not a Triton checkout and has no {FILE}",
+            hint=f"`irdiff init bench/run.py` writes {FILE}; --program bench/run.py works without it; "
+            "--repo PATH names another checkout",
         )
     return parse_plan(*plan_file)
 

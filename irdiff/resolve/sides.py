@@ -89,6 +89,12 @@ def named(
     if base and head and not (is_revision(base) or is_revision(head)):
         return Sides(base=base, head=head), None
     trees = tuple(spec and settings.split(spec)[0] for spec in (base, head))
+    for tree in trees:
+        if tree and is_revision(tree) and "==" in tree:
+            raise UsageError(
+                f"{tree!r} is neither a release of Triton nor a revision",
+                hint="write a release as triton==3.9.0",
+            )
     store = remote_repositories.open_any(trees, options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
     tree, _ = settings.split(head)

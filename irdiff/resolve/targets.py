@@ -50,7 +50,8 @@ def select(names: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
     unknown = [name for name in wanted if name not in by_name]
     if unknown:
         raise UsageError(
-            f"no target {', '.join(unknown)}; known are {', '.join(by_name)}", hint=_hint(unknown[0], by_name)
+            f"there is no target {', '.join(unknown)}; the targets are {', '.join(by_name)}",
+            hint=_hint(unknown[0], by_name),
         )
     return tuple(by_name[name] for name in wanted)
 

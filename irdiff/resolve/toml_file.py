@@ -25,18 +25,25 @@ def read(path: Path, max_bytes: int = MAX_BYTES) -> dict[str, object]:
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}", hint="name a TOML file that you may read"
+        ) from error
     return parse(content, str(path), max_bytes)
 
 
 def parse(content: bytes, where: str, max_bytes: int = MAX_BYTES) -> dict[str, object]:
     """Raises UsageError."""
     if len(content) > max_bytes:
-        raise UsageError(f"{where} is larger than {max_bytes} bytes")
+        raise UsageError(
+            f"{where} is larger than {max_bytes:,} bytes, the most that irdiff reads",
+            hint="see that it is the file that you mean; remove what irdiff does not read",
+        )
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{where} is not TOML: {error}") from error
+        raise UsageError(
+            f"{where} is not valid TOML: {error}", hint='mend that line; strings need quotes: name = "value"'
+        ) from error
 
 
 def checked(schema: TypeAdapter[Read], tables: object, where: str, kind: str, *, hint: str = "") -> Read:

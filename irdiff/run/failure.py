@@ -62,7 +62,10 @@ def load(folder: Path) -> tuple[PartFailure, ...]:
     try:
         return _adapter.validate_json(content, strict=True).parts
     except ValidationError as error:
-        raise RunFolderError(f"{folder / FILE} is no failure: {run_folder.first_mistake(error)}") from error
+        raise RunFolderError(
+            f"{folder / FILE} does not describe a failure: {run_folder.first_mistake(error)}",
+            hint="read it with the irdiff that wrote it",
+        ) from error
 
 
 NOTHING_KEPT = PartFailure(step="the comparison", code=1, lines=("no job left a result",))

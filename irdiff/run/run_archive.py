@@ -69,9 +69,15 @@ def unpack(archive: Path, folder: Path) -> None:
     """Takes zip, tar, tar.gz or tar.zst, and an empty folder."""
     try:
         if not stat.S_ISREG(archive.stat().st_mode):
-            raise RunFolderError(f"{archive} is neither a folder nor a plain file")
+            raise RunFolderError(
+                f"{archive} is neither a folder nor a plain file",
+                hint="give the folder that `irdiff compare` wrote, or an archive of it",
+            )
         if archive.stat().st_size > MAX_ARCHIVE_BYTES:
-            raise RunFolderError(f"{archive} is larger than {MAX_ARCHIVE_BYTES} bytes")
+            raise RunFolderError(
+                f"{archive} is larger than {MAX_ARCHIVE_BYTES >> 20} MiB, the most that irdiff unpacks",
+                hint="compare in parts: irdiff compare … --shard 1/4",
+            )
         with archive.open("rb") as file:
             magic = file.read(4)
             file.seek(0)
@@ -117,7 +123,10 @@ class _Writer:
         self.prefix: str | None = None
 
     def refuse(self, reason: str) -> RunFolderError:
-        return RunFolderError(f"{self.archive} is not the archive of a run: {reason}")
+        return RunFolderError(
+            f"{self.archive} is not the archive of a run: {reason}",
+            hint="pack the folder that `irdiff compare` wrote: python3 -m zipfile -c run.zip RUN",
+        )
 
     def destination(self, name: str) -> Path | None:
         """Returns None for a member that is no part of a run."""

@@ -30,13 +30,17 @@ MAX_NUMBER = 1e40
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 _PLAIN = (str, int, float, type(None))
+_AGAIN = "no irdiff writes such a run: copy the run folder again, or compare again"
 _Refuse = Callable[[str], RunFolderError]
 
 
 def check_values(text: bytes, path: Path) -> None:
     """Refuses a document that costs more memory than a run can need, before it is parsed."""
     if text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
-        raise RunFolderError(f"{path} has more than {MAX_VALUES} values; a run has fewer")
+        raise RunFolderError(
+            f"{path} has more than {MAX_VALUES:,} values, the most that irdiff reads",
+            hint="compare in parts: irdiff compare … --shard 1/4",
+        )
 
 
 def check_document(document: object, path: Path) -> None:
@@ -45,11 +49,13 @@ def check_document(document: object, path: Path) -> None:
     for _ in range(MAX_DEPTH):
         numbers = (value for value in values if isinstance(value, int | float))
         if not all(-MAX_NUMBER <= number <= MAX_NUMBER for number in numbers):  # NaN compares with nothing
-            raise RunFolderError(f"{path} has a number that is not finite, or beyond all bounds")
+            raise RunFolderError(
+                f"{path} has a number that is not finite, or larger than {MAX_NUMBER:g}", hint=_AGAIN
+            )
         lists = (value.values() if isinstance(value, dict) else value for value in values)
         values = [inner for part in lists if not isinstance(part, _PLAIN) for inner in part]
     if values:
-        raise RunFolderError(f"{path} is deeper than a run may be")
+        raise RunFolderError(f"{path} is nested deeper than {MAX_DEPTH} levels", hint=_AGAIN)
 
 
 def check_run(run: Run, path: Path) -> None:

@@ -121,7 +121,9 @@ def _read(document: dict[str, Any], path: Path) -> Run:
     def read(adapter: TypeAdapter[Any], where: str, value: object, limit: int = _MAX_ROW_VALUES) -> Any:
         text = to_json(value, inf_nan_mode="constants")
         if text.count(b",") + text.count(b"[") + text.count(b"{") > limit:
-            raise RunFolderError(f"{path} is not a valid run: {where or 'it'} has more than {limit} values")
+            raise RunFolderError(
+                f"{path} is not a valid run: {where or 'it'} has more than {limit:,} values", hint=_AGAIN
+            )
         try:
             return adapter.validate_json(text, strict=True)
         except ValidationError as error:
@@ -147,7 +149,7 @@ def _read(document: dict[str, Any], path: Path) -> Run:
 def artifact(folder: Path, digest: str) -> bytes | None:
     """Returns verified content; None if the run folder does not hold it."""
     if not run_checks.DIGEST.fullmatch(digest):
-        raise RunFolderError(f"{digest[:80]!a} is not a digest")
+        raise RunFolderError(f"{digest[:80]!a} is not a digest of an artifact", hint=_AGAIN)
     root = folder if folder.is_dir() else folder.parent
     try:
         packed = read_file(root, ("artifacts", digest[:2], digest[2:]), MAX_ARTIFACT_BYTES)
@@ -168,7 +170,7 @@ def unpacked(packed: bytes, limit_bytes: int, subject: str) -> bytes:
         for start in range(0, len(packed), _CHUNK_BYTES):
             content += codec.decompress(packed[start : start + _CHUNK_BYTES])
             if len(content) > limit_bytes:
-                raise RunFolderError(f"{subject} unpacks to more than {limit_bytes} bytes")
+                raise RunFolderError(f"{subject} unpacks to more than {limit_bytes:,} bytes", hint=_AGAIN)
             if codec.eof:
                 return bytes(content)
     except (zstandard.ZstdError, MemoryError) as error:
@@ -190,7 +192,10 @@ def read_file(root: Path, names: tuple[str, ...], limit_bytes: int) -> bytes:
     with opened(root, names, limit_bytes) as file:
         content = file.read(limit_bytes + 1)
     if len(content) > limit_bytes:
-        raise RunFolderError(f"{root.joinpath(*names)} grew past {limit_bytes} bytes while it was read")
+        raise RunFolderError(
+            f"{root.joinpath(*names)} grew past {limit_bytes:,} bytes while it was read",
+            hint="wait until the program that writes it has ended",
+        )
     return content
 
 
@@ -204,7 +209,10 @@ def opened(root: Path, names: tuple[str, ...], limit_bytes: int) -> Iterator[Bin
         with os.fdopen(_open_below(root, names), "rb") as file:
             status = os.fstat(file.fileno())
             if status.st_size > limit_bytes:
-                raise RunFolderError(f"{path} has {status.st_size} bytes; at most {limit_bytes} are read")
+                raise RunFolderError(
+                    f"{path} has {status.st_size:,} bytes; irdiff reads at most {limit_bytes:,}",
+                    hint="compare in parts: irdiff compare … --shard 1/4",
+                )
             yield file
     except FileNotFoundError as error:
         raise _AbsentError(
@@ -220,7 +228,7 @@ def opened(root: Path, names: tuple[str, ...], limit_bytes: int) -> Iterator[Bin
 def _open_below(root: Path, names: tuple[str, ...]) -> int:
     """Opens component by component, so that a link cannot be swapped in between a check and the use."""
     if any(name in {"", ".", ".."} or "/" in name or "\0" in name for name in names):
-        raise RunFolderError(f"{'/'.join(names)[:80]!a} is not a path of a run folder")
+        raise RunFolderError(f"{'/'.join(names)[:80]!a} is not a path of a run folder", hint=_AGAIN)
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in names[:-1]:
@@ -233,5 +241,5 @@ def _open_below(root: Path, names: tuple[str, ...]) -> int:
         os.close(folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise RunFolderError(f"{'/'.join(names)} is not a plain file")
+        raise RunFolderError(f"{'/'.join(names)} is not a plain file", hint=_AGAIN)
     return descriptor

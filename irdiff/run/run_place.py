@@ -153,7 +153,10 @@ def remove(folder: Path) -> None:
     place = _absolute(folder)
     stranger = "it is a symbolic link" if place.is_symlink() else stranger_in(place)
     if stranger:
-        raise UsageError(f"{folder} is not a run alone ({stranger}): it is left as it is")
+        raise UsageError(
+            f"{folder} holds more than a run ({stranger}), so it was not removed",
+            hint="remove it yourself; `irdiff runs` lists the runs",
+        )
     _remove_run(place)
 
 

@@ -238,7 +238,7 @@ class SharedStore:
         try:
             return ask()
         except Exception as error:  # whatever a network and its client may raise: the run goes on without
-            message = " ".join(str(error).split())[:_MESSAGE_CHARACTERS]
+            message = _in_one_line(error)
             raise PlaceError(f"the shared store {self.url} does not answer: {message}") from error
 
     @contextlib.contextmanager
@@ -306,9 +306,14 @@ def read_file(url: str) -> bytes:
         return bytes(obstore.get(bucket, name).bytes())
     except Exception as error:  # a class of its own for each kind of answer
         raise StoreError(
-            f"{url!a} cannot be read: {str(error)[:_MESSAGE_CHARACTERS]}",
-            hint="see the URL and its credentials",
+            f"{url!a} cannot be read: {_in_one_line(error)}",
+            hint="see that the URL is right, that this machine reaches it, and that its credentials are set",
         ) from error
+
+
+def _in_one_line(error: Exception) -> str:
+    """Leaves out the dump of the error's fields with which obstore's messages end."""
+    return " ".join(str(error).partition("\n\nDebug source:")[0].split())[:_MESSAGE_CHARACTERS]
 
 
 def _opened(url: str) -> tuple[Any, Any]:

@@ -96,9 +96,12 @@ def read_samples(path: Path) -> list[Sample]:
         lines = run_folder.unpacked(path.read_bytes(), _MAX_SAMPLES_BYTES, "it").splitlines()
         return [_sample.validate_json(line, strict=True) for line in lines]
     except ValidationError as error:
-        raise RunFolderError(f"{path} does not hold samples: {run_folder.first_mistake(error)}") from error
+        raise RunFolderError(
+            f"{path} does not hold samples: {run_folder.first_mistake(error)}", hint=_AGAIN
+        ) from error
     except (OSError, ValueError, MemoryError, RunFolderError) as error:
-        raise RunFolderError(f"{path} does not hold samples: {error}") from error
+        reason = error.what if isinstance(error, RunFolderError) else error
+        raise RunFolderError(f"{path} does not hold samples: {reason}", hint=_AGAIN) from error
 
 
 def _samples_of(folder: Path) -> list[Sample]:

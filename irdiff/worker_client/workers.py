@@ -70,7 +70,11 @@ class Worker:
         if not hello:
             self._process.wait()
             text = "\n".join(log.read_text(errors="replace").strip().splitlines()[-4:])
-            raise ToolchainError(f"{toolchain.spec}: its worker did not start:\n{text}", log_path=str(log))
+            raise ToolchainError(
+                f"{toolchain.spec}: irdiff's worker did not start in this toolchain:\n{text}",
+                hint=f"see if it imports: {toolchain.python} -c 'import triton'",
+                log_path=str(log),
+            )
         greeting = json.loads(hello)
         if identity.own_variables(greeting["environment"], environment) != toolchain.variables:
             self._process.kill()

@@ -107,5 +107,8 @@ def _made(head: Checkout, edit: NativeEdit, config: Config, *, build: bool) -> C
     toolchain, _ = commits.toolchain_of(head, config, build=build, counted=edit.units)
     library = Path(toolchain.root).parent / "triton" / "_C" / "libtriton.so"
     if not library.exists():
-        raise ToolchainError(f"{toolchain.path} has no libtriton.so whose lines could be counted")
+        raise ToolchainError(
+            f"{toolchain.path} has no libtriton.so, so the lines that run cannot be counted",
+            hint="leave out --exercised, or build it again: irdiff toolchain build REVISION",
+        )
     return CountingToolchain(toolchain=toolchain, library=library, tools=tools, edit=edit)

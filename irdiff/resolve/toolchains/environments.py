@@ -99,7 +99,10 @@ def last_used(environment: Environment) -> float:
 def remove(name: str, config: Config) -> None:
     """Raises ToolchainError if the folder is not irdiff's."""
     if find(name, config) is None and not _is_torn(name, config):
-        raise ToolchainError(f"{config.toolchains / name} was not made by irdiff: it is left as it is")
+        raise ToolchainError(
+            f"{config.toolchains / name} was not made by irdiff, so it was not removed",
+            hint="remove it yourself; `irdiff toolchain list` shows what irdiff made",
+        )
     with lock(name, config):
         _remove(name, config)
 

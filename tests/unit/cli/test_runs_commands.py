@@ -48,7 +48,7 @@ def test_removing_takes_names_of_the_list_and_nothing_else(runs, tmp_path):
     with pytest.raises(UsageError, match="nothing was removed"):
         call(runs_group, "rm", OLD, str(tmp_path / "elsewhere"))
     (runs / NEW / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match="left as it is"):
+    with pytest.raises(UsageError, match="it was not removed"):
         call(runs_group, "rm", NEW)
     assert (runs / NEW / "run.json").exists()
     assert call(runs_group, "rm", "20261121") == f"removed {OLD}\n"

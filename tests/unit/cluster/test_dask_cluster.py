@@ -56,7 +56,10 @@ def asked(tmp_path):
     ("answers", "notes"),
     [
         ({}, ()),
-        ({NAMES[0]: "another toolchain here", NAMES[2]: None}, ("2 of 4", "another toolchain here")),
+        (
+            {NAMES[0]: "another toolchain on this machine", NAMES[2]: None},
+            ("2 of 4", "another toolchain on this machine"),
+        ),
         (dict.fromkeys(NAMES), ("4 of 4", "nothing came back")),
     ],
 )
@@ -81,11 +84,11 @@ def test_a_machine_refuses_what_is_not_the_same_here(asked, config, tmp_path, mo
     workload = asked.sides.base.corpus.root / "f" / "one.py"
     assert "not the same folder" in batches.work(replace(batch, token="/nowhere"))
     workload.write_text("LAUNCHES = {1: 2}\n")
-    assert "another corpus" in batches.work(batch)
+    assert "other workloads" in batches.work(batch)
     workload.write_text("LAUNCHES = {}\n")
     known["head"] = known["base"] = replace(known["base"], digest="0" * 64)
     for _ in range(2):
-        assert "another toolchain here" in batches.work(batch)
+        assert "another toolchain on this machine" in batches.work(batch)
     far = replace(batch, token=None, store_url="s3://bucket/path")
     assert "IRDIFF_STORE is not s3://bucket/path" in batches.work(far)
     assert filled == []

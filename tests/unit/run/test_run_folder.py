@@ -68,7 +68,7 @@ def test_a_launch_under_another_digest_and_deep_metadata_are_refused(folder):
     (folder / "run.json").write_bytes(honest)
     deep = json.loads("[" * 100 + "]" * 100)
     _edit(folder, lambda rows: rows["cases"][0]["metadata"]["base"].update(x=deep))
-    _refused(folder, "is deeper")
+    _refused(folder, "nested deeper")
     (folder / "run.json").write_bytes(honest)
     _edit(folder, _set("cases.0.id", "\x1b[2J" + "x" * 2000))
     _refused(folder, "has 2004 characters")
@@ -116,7 +116,7 @@ def test_a_run_beyond_its_bounds_is_refused(folder, monkeypatch):
     _refused(folder, "5 cases, more than 4")
     monkeypatch.setattr(run_checks, "MAX_VALUES", 1000)
     (folder / "run.json").write_bytes(b"[" + b"[]," * 2000 + b"[]]")
-    _refused(folder, "more than 1000 values")
+    _refused(folder, "more than 1,000 values")
     monkeypatch.setattr(run_checks, "MAX_VALUES", 1_000_000)
     many = b",".join([b"1"] * 100_000)  # an error of each would take a hundred megabytes
     for entry in (b'"groups": [%b]', b'"cases": [{"id": [%b]}]', b'"groups": [[%b]]'):
