@@ -34,7 +34,7 @@ from irdiff.ir.program import (
     Verbatim,
     instruction,
 )
-from irdiff.ir.ptx.program_reader import split
+from irdiff.ir.ptx.operands import split
 
 _REGISTER = re.compile(r"\b([vsa](?:\d+\b|\[\d+:\d+\]))")
 _LABEL = re.compile(r"([.\w$]+):$")

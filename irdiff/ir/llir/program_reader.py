@@ -23,7 +23,8 @@ from irdiff.ir.program import (
     Verbatim,
     instruction,
 )
-from irdiff.ir.ptx.program_reader import PtxReader, split
+from irdiff.ir.ptx.operands import split
+from irdiff.ir.ptx.program_reader import PtxReader
 
 _DEFINE = re.compile(r"define .*?(\S+ @[\w.$\"]+)\((.*)\)")
 _LABEL = re.compile(r"%?([-\w.$]+):$")
