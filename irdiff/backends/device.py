@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from irdiff.backends.launch_plan import LaunchPlan, TensorMap
@@ -45,6 +45,16 @@ class DeviceError(IrdiffError):
 
 class DriverError(DeviceError):
     """The driver refused a binary or a call: what a user who launches the kernel would see."""
+
+
+def checked(result: tuple[Any, ...], refusal: Callable[[Any], str]) -> Any:
+    """Returns the values after the code. Raises DriverError, with `refusal(code)`, for a code that is
+    not 0.
+    """
+    code, *values = result
+    if int(code) != 0:
+        raise DriverError(refusal(code))
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 class ParameterBlock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irdiff.backends.device import Device, DeviceError, DriverError, ParameterBlock
+from irdiff.backends.device import Device, DeviceError, ParameterBlock, checked
 from irdiff.backends.launch_plan import LaunchPlan, TensorMap
 
 
@@ -33,10 +33,7 @@ class HipDevice:
         self.driver = f"HIP {self._check(api.hipDriverGetVersion())}"
 
     def _check(self, result: tuple[Any, ...]) -> Any:
-        code, *values = result
-        if int(code) != 0:
-            raise DriverError(f"the HIP runtime refused a call: {code}")
-        return values[0] if len(values) == 1 else tuple(values)
+        return checked(result, lambda code: f"the HIP runtime refused a call: {code}")
 
     def load(self, binary: bytes, plan: LaunchPlan) -> object:
         module = self._check(self.api.hipModuleLoadData(binary))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from irdiff.backends.device import Device, DriverError, ParameterBlock
+from irdiff.backends.device import Device, DriverError, ParameterBlock, checked
 from irdiff.backends.launch_plan import LaunchPlan, TensorMap
 
 _DEFAULT_SHARED_BYTES = 48 << 10
@@ -39,12 +39,11 @@ class CudaDevice:
         self.driver = f"CUDA {version // 1000}.{version % 1000 // 10}"
 
     def _check(self, result: tuple[Any, ...]) -> Any:
-        code, *values = result
-        if int(code) != 0:
-            _, text = self.api.cuGetErrorString(code)
-            why = text.decode() if isinstance(text, bytes) else str(code)
-            raise DriverError(f"the CUDA driver refused a call: {why}")
-        return values[0] if len(values) == 1 else tuple(values)
+        return checked(result, self._refusal)
+
+    def _refusal(self, code: Any) -> str:
+        _, text = self.api.cuGetErrorString(code)
+        return f"the CUDA driver refused a call: {text.decode() if isinstance(text, bytes) else code}"
 
     def load(self, binary: bytes, plan: LaunchPlan) -> object:
         """The kernel of a binary, allowed its dynamic shared memory. Raises DriverError."""
