@@ -26,13 +26,13 @@ class Backend(Protocol):
     FOLDER: str
     """Its folder in Triton, `triton/backends/FOLDER`."""
     STAGES: tuple[str, ...]
-    """Those that get a status, in the order they are made."""
+    """Stages that get a status, in the order in which they are made."""
     IRS: Mapping[str, Ir]
     """The readers of its own stages' texts, those below LLVM IR."""
     BINARY: BinaryKind | None
     """The binary that a driver loads."""
     STATISTICS: tuple[Statistic, ...]
-    """Those of one resource in the order in which reports show them."""
+    """Statistics; those of one resource are in the order in which reports show them."""
     METADATA: Mapping[str, str]
     """The fact that an entry of Triton's metadata is, next to those of all backends."""
     NEUTRAL: frozenset[str]
@@ -53,9 +53,9 @@ class Backend(Protocol):
     THREADS: re.Pattern[str] | None
     """Where the assembly says how many threads a block has."""
     HAS_CLUSTERS: bool
-    """Whether blocks of a launch may form clusters."""
+    """Blocks of a launch may form clusters."""
     HAS_TENSOR_MAPS: bool
-    """Whether the host makes tensor descriptors in a form of the driver's."""
+    """The host makes tensor descriptors in a form of the driver."""
 
     def read(self, binary: bytes) -> tuple[dict[str, bytes], dict[str, Fact]]:
         """The executable contract of a binary by part, and facts; `machine_code` says what it may raise."""

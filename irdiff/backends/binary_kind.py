@@ -22,5 +22,5 @@ class BinaryKind:
 
     @property
     def is_reported_as_text(self) -> bool:
-        """Whether the status of the assembly is that of the machine code."""
+        """True if the status of the assembly is that of the machine code."""
         return self.status == self.assembly

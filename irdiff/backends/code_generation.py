@@ -76,7 +76,7 @@ class CodeGeneration(Protocol):
     ISAS: Sequence[int]
     """Versions of its assembly that an LLVM may write, the newest first; empty where there is one."""
     SWITCHES: tuple[str, ...]
-    """Those of LLVM's that Triton may set."""
+    """Options of LLVM that Triton may set."""
 
     def llvm_call(self, launch: Launch, target: Target, version: str, assembly: str | None) -> LlvmCall:
         """As Triton `version` calls LLVM for a launch, whose assembly is given where an assembler follows.
@@ -88,15 +88,15 @@ class CodeGeneration(Protocol):
         """LLVM's assembly with Triton's own last changes."""
 
     def unknown_intrinsics(self, assembly: str) -> list[str]:
-        """What assembly calls and LLVM does not know: it is not valid."""
+        """Names that assembly calls and LLVM does not know: it is not valid."""
 
 
 def fuses(launch: Launch) -> bool:
-    """Whether multiplications and additions become one operation."""
+    """True if multiplications and additions become one operation."""
     return launch.options.get("enable_fp_fusion", "True") == "True"
 
 
 def release(version: str) -> tuple[int, int]:
-    """Of Triton; later than all where the version is none."""
+    """Returns (major, minor) of a version of Triton, and (99, 0) if it has none."""
     match = re.match(r"(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else (99, 0)

@@ -1,4 +1,4 @@
-"""What a GPU does for irdiff through its driver: load a binary, and launch it."""
+"""The interface of a GPU's driver for irdiff: load a binary, and launch it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Driver(Protocol):
         """The target whose binaries a GPU runs, by torch's properties of it."""
 
     def uuid(self, properties: Any) -> str:
-        """Of a GPU, as the maker's tools print it."""
+        """The id of a GPU, as the maker's tools print it."""
 
 
 class DeviceError(IrdiffError):
@@ -72,5 +72,5 @@ class ParameterBlock:
 
     @property
     def address(self) -> int:
-        """Of the pointer array (`void **kernelParams`)."""
+        """The address of the pointer array (`void **kernelParams`)."""
         return ctypes.addressof(self.pointers)

@@ -30,7 +30,7 @@ SECTION_SYMBOL = 3
 _SHOWN = (1, 2)
 """STB_GLOBAL, STB_WEAK."""
 EXECUTED = 4
-"""Of a section's flags: it holds instructions."""
+"""A flag of sections: it holds instructions."""
 KERNEL = "KERNEL"
 """Stands for the name of a file's one kernel."""
 LOCAL = "LOCAL"
@@ -68,7 +68,7 @@ class Symbol:
     info: int
     other: int
     index: int
-    """Of the section that it lies in; above all sections for what lies in none."""
+    """The number of its section; above those of all sections if it lies in none."""
     value: int
     size: int
 
@@ -111,7 +111,7 @@ def read(binary: bytes, what: str) -> Elf:
 
 
 def symbols(elf: Elf) -> list[Symbol]:
-    """Of the full table of symbols, else of the one for the loader. Raises ValueError where it is damaged."""
+    """Reads the full table of symbols, else the one for the loader. Raises ValueError if it is damaged."""
     tables = [section for kind in (SYMTAB, DYNSYM) for section in elf.sections if section.type == kind]
     if not tables:
         return []

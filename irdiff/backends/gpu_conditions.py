@@ -1,4 +1,4 @@
-"""What nvidia-smi says of NVIDIA's GPUs and the processes on them. AMD's are read by nothing here."""
+"""Reads what nvidia-smi says of NVIDIA's GPUs and the processes on them. AMD's are not read."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Reading = Mapping[str, str]
 
 def parse_readings(text: str) -> list[Reading]:
     """The values that `READINGS` asks for."""
-    rows = csv.reader(text.splitlines(), skipinitialspace=True)
-    return [dict(zip(FIELDS, values, strict=True)) for values in rows if len(values) == len(FIELDS)]
+    lines = csv.reader(text.splitlines(), skipinitialspace=True)
+    return [dict(zip(FIELDS, values, strict=True)) for values in lines if len(values) == len(FIELDS)]
 
 
 def parse_processes(text: str) -> list[tuple[str, int]]:

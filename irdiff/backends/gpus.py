@@ -13,11 +13,11 @@ from irdiff.backends.nvidia import driver as nvidia_driver
 _DRIVERS: Mapping[str, Driver] = {nvidia.NAME: nvidia_driver, amd.NAME: amd_driver}
 """By backend, which is also what torch calls the version that it was built for."""
 TORCH_DEVICE = "cuda"
-"""Of any maker."""
+"""Torch's name for the GPUs of every maker."""
 
 
 def driver(torch: Any) -> Driver:
-    """Of the GPUs that torch was built for."""
+    """The driver of the GPUs that torch was built for."""
     return next(each for name, each in _DRIVERS.items() if getattr(torch.version, name, None))
 
 

@@ -1,4 +1,4 @@
-"""What a launch passes to a kernel: from captured launch and metadata, checked against the binary.
+"""Plans what a launch passes to a kernel: from captured launch and metadata, checked against the binary.
 
 The order is that of Triton's own launchers (`driver.py` of its backends, releases 3.2 to 3.9):
 
@@ -43,7 +43,7 @@ class AbiError(IrdiffError):
 
 @dataclass(frozen=True, kw_only=True)
 class TensorMap:
-    """What `cuTensorMapEncodeTiled` is called with, outermost dimension first as Triton keeps it."""
+    """Arguments of `cuTensorMapEncodeTiled`, outermost dimension first as Triton keeps it."""
 
     element_type: int
     element_bytes: int
@@ -62,10 +62,10 @@ class Parameter:
     """
 
     name: str
-    """Of the argument; `global_scratch` and `profile_scratch` of what no argument is passed for."""
+    """The name of the argument; `global_scratch` and `profile_scratch` are passed without an argument."""
     size_bytes: int
     offset_bytes: int = 0
-    """Of the entry: 0 until the parameter has found its place there."""
+    """The offset in the entry: 0 until the parameter has its place there."""
     argument: Argument | None = None
     """The tensor, or the descriptor that it comes from."""
     value: bytes | None = None
@@ -113,7 +113,7 @@ def plan(
     if launch.grid is None:
         raise AbiError("no grid was captured")
     choices = [_passed(launch, metadata, flags, backend) for flags in range(_MAX_FLAGS + 1)]
-    parameters = next((rows for passed in choices if (rows := _placed(passed, entry)) is not None), None)
+    parameters = next((placed for passed in choices if (placed := _placed(passed, entry)) is not None), None)
     if parameters is None:
         ours = " ".join(f"{p.name}:{p.size_bytes}" for p in choices[0])
         theirs = " ".join(str(p.size_bytes) for p in entry.parameters)
@@ -152,7 +152,7 @@ def _passed(
     if missing:
         raise AbiError(f"no argument was captured for {', '.join(sorted(missing))}")
     described = metadata.get("tensordesc_meta") or ()
-    rows = iter(described if isinstance(described, (list, tuple)) else ())
+    descriptions = iter(described if isinstance(described, (list, tuple)) else ())
     parameters: list[Parameter] = []
     # The order is that of the arguments: a run's JSON keeps mappings sorted by name.
     for argument in launch.arguments:
@@ -160,7 +160,7 @@ def _passed(
         if type_ == "constexpr" or name in launch.constexprs:
             continue
         if type_.startswith("tensordesc"):
-            parameters += _descriptor(argument, next(rows, None), flags, backend)
+            parameters += _descriptor(argument, next(descriptions, None), flags, backend)
         elif type_.startswith("*"):
             parameters.append(_pointer(argument))
         elif type_ in _SCALARS:
@@ -248,10 +248,10 @@ def _placed(passed: Sequence[Parameter], entry: KernelEntry) -> tuple[Parameter,
     if not 0 <= extra <= len(_SCRATCH):
         return None
     scratch = [Parameter(name=name, size_bytes=_POINTER_BYTES) for name in _SCRATCH[:extra]]
-    rows = list(zip(entry.parameters, (*passed, *scratch), strict=True))
-    if any(slot.size_bytes != parameter.size_bytes for slot, parameter in rows):
+    slots = list(zip(entry.parameters, (*passed, *scratch), strict=True))
+    if any(slot.size_bytes != parameter.size_bytes for slot, parameter in slots):
         return None
-    return tuple(replace(parameter, offset_bytes=slot.offset_bytes) for slot, parameter in rows)
+    return tuple(replace(parameter, offset_bytes=slot.offset_bytes) for slot, parameter in slots)
 
 
 def _cluster(metadata: Mapping[str, object]) -> int:

@@ -30,7 +30,7 @@ def facts(facts: Mapping[str, Fact], target: Target) -> dict[str, Fact]:
 
 
 def _threads(facts: Mapping[str, Fact], target: Target) -> int:
-    """Of a block: what the kernel requires, with warps that the compiler added, or else its option."""
+    """Threads of a block: what the kernel requires, with warps that the compiler added, else its option."""
     required = facts.get("reqntid") or facts.get("maxntid")
     if isinstance(required, str):
         return math.prod(map(int, required.split(",")))

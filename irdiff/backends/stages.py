@@ -50,7 +50,7 @@ COMPONENTS: Mapping[str, Component] = {
     **dict.fromkeys(ASSEMBLIES, Component.LLVM_CODEGEN),
     **{kind.artifact: kind.made_by for kind in _KINDS},
 }
-"""What makes a stage."""
+"""The component that makes each stage."""
 
 
 BY_SUFFIX: Mapping[str, str] = {".mlir": Stage.TTGIR, ".ll": Stage.LLIR, ".s": amd.ASSEMBLY}
@@ -77,7 +77,7 @@ def check_compared(names: Iterable[str], backends: Iterable[str]) -> None:
             raise UsageError(f"no stage is called {name!r}", hint=hint)
 
 
-def in_stage_order(rows: Mapping[str, T]) -> list[tuple[str, T]]:
+def in_stage_order(by_stage: Mapping[str, T]) -> list[tuple[str, T]]:
     """By stage, in the order they are made, those that are not known behind them."""
     places = {name: place for place, name in enumerate(ORDER)}
-    return sorted(rows.items(), key=lambda item: (places.get(item[0], len(places)), item[0]))
+    return sorted(by_stage.items(), key=lambda item: (places.get(item[0], len(places)), item[0]))

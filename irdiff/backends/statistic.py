@@ -36,7 +36,7 @@ class Resource(IntEnum):
     TENSOR_MEMORY = 7
     BARRIERS = 8
     INSTRUCTIONS = 9
-    """Of the text, not as they are executed."""
+    """Instructions of the text, not as they are executed."""
     CODE = 10
     TIME = 11
 
@@ -54,7 +54,7 @@ class Statistic:
     denied: Direction = Direction.UP
     """Which move a `fact` rule of a gate denies."""
     should_be_none: bool = False
-    """Whether it is memory that stands for registers, which a kernel is meant to do without."""
+    """Memory that stands in for registers, which a kernel should do without."""
 
     def of(self, facts: Mapping[str, Fact]) -> float | None:
         """Its value on one side; None where the facts do not say."""

@@ -197,12 +197,12 @@ def release_report_command(
     with ExitStack() as opened:
         parts = [
             ReleaseRun(
-                run=given.run,
-                folder=given.folder,
-                timing=given.timing,
-                outcome=_evaluated(given, rules, accepted, today) if rules else None,
+                run=opened_run.run,
+                folder=opened_run.folder,
+                timing=opened_run.timing,
+                outcome=_evaluated(opened_run, rules, accepted, today) if rules else None,
             )
-            for given in (opened.enter_context(run_argument.opened(run)) for run in runs)
+            for opened_run in (opened.enter_context(run_argument.opened(run)) for run in runs)
         ]
         options.write_output(out, outputs.render(parts))
     failed = any(part.outcome and not part.outcome.passed for part in parts)

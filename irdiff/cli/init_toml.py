@@ -267,7 +267,7 @@ class Imports:
         return tuple(sorted(top_names - _THERE_ALREADY))
 
     def has(self, name: str) -> bool:
-        """Whether a file or folder of the repository has this name: its parent may be on the import path."""
+        """Looks for the name anywhere in the repository: any folder may be on the import path."""
         return any(name in (*path.parts[:-1], path.stem) for path in self._places)
 
     def _find(self, module: str, importer: Path) -> tuple[Path, Path] | None:

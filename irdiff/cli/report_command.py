@@ -80,7 +80,7 @@ def part_of(run: Run, call: str, earlier: OpenedRun | None = None, *, is_bump: b
 
 
 def _is_a_change_of_all(spec: str) -> bool:
-    """Whether a side is a tool or has settings: both affect every case, as a bump of the compiler does."""
+    """A tool or a setting affects every case, as a bump of the compiler does."""
     return tools.is_tool(spec) or bool(settings.split(spec)[1])
 
 

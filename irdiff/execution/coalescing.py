@@ -13,7 +13,7 @@ SECTOR_BYTES = 32
 _BANKS = 32
 _WORD_BYTES = 4
 _WORDS = (1 << 22) - 1
-"""Those of the window of shared memory."""
+"""Words of the window of shared memory, as a mask."""
 _FAR = np.int64(1) << 62
 
 
@@ -35,7 +35,7 @@ def sectors(addresses: Any, active: Any) -> Any:
 
 
 def copied_sectors(addresses: Any, active: Any, width: int) -> Any:
-    """Of a copy into shared memory: its two half warps are counted apart where lanes copy 16 bytes."""
+    """Counts sectors of a copy into shared memory; if lanes copy 16 bytes, for each half warp."""
     if width < 16:
         return sectors(addresses, active)
     half = addresses.shape[1] // 2
@@ -103,7 +103,7 @@ def conflicts(words: Any, active: Any) -> Any:
 
 
 def local_sectors(active: Any, width: int) -> Any:
-    """Of local memory, whose words of one place lie side by side for the lanes of a warp."""
+    """Counts sectors of local memory, where words of one place lie side by side for the lanes of a warp."""
     words = max(1, width // _WORD_BYTES)
     groups = active.reshape(len(active), -1, SECTOR_BYTES // _WORD_BYTES).any(axis=2)
     return groups.sum(axis=1) * words

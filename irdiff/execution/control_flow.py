@@ -85,15 +85,15 @@ class ControlFlow(ABC, Generic[_Instruction]):
         while fragments or waiting:
             if not fragments:
                 raise NotCounted("warps wait at a barrier that the others do not reach")
-            fragments.sort(key=lambda row: row.place)
+            fragments.sort(key=lambda fragment: fragment.place)
             current = self._joined(fragments)
             if current.place == stop:
                 arrived = current.mask if arrived is None else arrived | current.mask
                 continue
-            limit = min((row.place for row in fragments if row.place > current.place), default=_NEVER)
+            limit = min((other.place for other in fragments if other.place > current.place), default=_NEVER)
             if stop is not None and current.place < stop:
                 limit = min(limit, stop)
-            if any(row.place == current.place for row in fragments):  # lanes of the same warps, parted
+            if any(other.place == current.place for other in fragments):  # lanes of the same warps, parted
                 limit = min(limit, self._next_meeting(current.place))
             barrier = self._straight(current, fragments, limit)
             if barrier is not None:
@@ -132,26 +132,26 @@ class ControlFlow(ABC, Generic[_Instruction]):
         """Lets the programs go on whose warps have all arrived; returns what still waits."""
         rest: list[Fragment] = []
         by_barrier: dict[int, list[Fragment]] = {}
-        for row in waiting:
-            by_barrier.setdefault(self._barrier_of(row.place), []).append(row)
-        for number, rows in by_barrier.items():
+        for fragment in waiting:
+            by_barrier.setdefault(self._barrier_of(fragment.place), []).append(fragment)
+        for number, at_barrier in by_barrier.items():
             here = np.zeros_like(self.alive)
-            for row in rows:
-                here = here | row.mask
+            for fragment in at_barrier:
+                here = here | fragment.mask
             arrived = self.memory.of_programs(here.any(axis=1)) + self.arrived.get(number, 0)
             alive = self.memory.of_programs(self.alive.any(axis=1))
-            needed = self._needed_at(rows[0].place, alive)
+            needed = self._needed_at(at_barrier[0].place, alive)
             complete = (arrived >= needed) & (self.memory.of_programs(here.any(axis=1)) > 0)
             if not complete.any():
-                rest += rows
+                rest += at_barrier
                 continue
             if number in self.arrived:
                 self.arrived[number] = np.where(complete, 0, self.arrived[number])
             lanes = np.repeat(complete, self.state.warps)[:, None]
-            for row in rows:
-                for mask, into in ((row.mask & lanes, fragments), (row.mask & ~lanes, rest)):
+            for fragment in at_barrier:
+                for mask, into in ((fragment.mask & lanes, fragments), (fragment.mask & ~lanes, rest)):
                     if mask.any():
-                        into.append(Fragment(row.place + (into is fragments), mask, row.sure))
+                        into.append(Fragment(fragment.place + (into is fragments), mask, fragment.sure))
         return rest
 
     @abstractmethod
@@ -160,7 +160,7 @@ class ControlFlow(ABC, Generic[_Instruction]):
 
     @abstractmethod
     def _is_meeting(self, place: int) -> bool:
-        """Whether lanes of a warp that have parted go on together from here."""
+        """True if lanes of a warp that have parted go on together from here."""
 
     @abstractmethod
     def _barrier_of(self, place: int) -> int:
@@ -172,7 +172,7 @@ class ControlFlow(ABC, Generic[_Instruction]):
 
     @abstractmethod
     def _is_end(self, ins: _Instruction) -> bool:
-        """Whether the lanes that take this branch end."""
+        """True if the lanes that take this branch end."""
 
     @abstractmethod
     def _targets(self, ins: _Instruction, taken: Array) -> list[tuple[int | None, Array]]:
@@ -184,12 +184,12 @@ class ControlFlow(ABC, Generic[_Instruction]):
         self.most_steps = self.most_steps_alike
 
     def _of_whole_programs(self, mask: Array) -> bool:
-        """Whether the other warps of these programs have ended: nobody is waited for."""
+        """True if the other warps of these programs have ended, so that nobody is waited for."""
         programs = mask.reshape(self.state.programs, -1).any(axis=1)
         return bool((mask == self.alive & np.repeat(programs, self.state.warps)[:, None]).all())
 
     def _is_loop(self, ins: _Instruction) -> bool:
-        """Whether a branch back begins another iteration: a call does not."""
+        """True if a branch back begins another iteration, which a call does not."""
         return ins.form.leads.to_target and not ins.form.leads.calls
 
     def _part(
@@ -270,16 +270,16 @@ class ControlFlow(ABC, Generic[_Instruction]):
 
 
 def _agreed(one: dict[int, Value], other: dict[int, Value]) -> dict[int, Value]:
-    found: dict[int, Value] = {}
+    shared: dict[int, Value] = {}
     for number in one.keys() & other.keys():
         (a, known_a), (b, known_b) = one[number], other[number]
         if one[number] is other[number] or (a is not None and a is b and known_a is known_b):
-            found[number] = one[number]
+            shared[number] = one[number]
         elif a is not None and b is not None:
             same = a == b
             known = both(known_a, known_b)
             if same.all():
-                found[number] = a, known
+                shared[number] = a, known
             elif same.any():
-                found[number] = merged(UNKNOWN, (a, known), same)
-    return found
+                shared[number] = merged(UNKNOWN, (a, known), same)
+    return shared

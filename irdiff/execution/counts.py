@@ -1,4 +1,4 @@
-"""What was counted of a launch, by column and instruction: sums over some of them, and over loops. Pure."""
+"""Counts of a launch by column and instruction, with sums over some of them and over loops. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Counts(Generic[_Instruction]):
 
     code: Sequence[_Instruction]
     lanes: int
-    """Of a warp."""
+    """Lanes of a warp."""
     sure: Any
     beyond: Any
 
@@ -77,13 +77,13 @@ def _again(table: Counts[Any], loop: CodeLoop) -> Amount:
 
 
 def counted_loops(table: Counts[Any]) -> list[CountedLoop]:
-    found = loop_tree.loops(table.code)
+    tree = loop_tree.loops(table.code)
     places: dict[int, list[int]] = defaultdict(list)
-    for place, index in enumerate(loop_tree.innermost(found, len(table.code))):
+    for place, index in enumerate(loop_tree.innermost(tree, len(table.code))):
         if index is not None:
             places[index].append(place)
     loops = []
-    for index, loop in enumerate(found):
+    for index, loop in enumerate(tree):
         iterations, again = table.amount("executed", [loop.first]), _again(table, loop)
         if iterations.high:
             entries = Amount(iterations.low - again.low, iterations.high - again.high)

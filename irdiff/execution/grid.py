@@ -41,7 +41,7 @@ class WholeGrid:
 
 
 class ExecutedPrograms:
-    """What programs cost, each executed once. Those that cost the same share one array."""
+    """Costs of programs, each executed once. Programs that cost the same share one array."""
 
     def __init__(self, costs: Costs, batch: int) -> None:
         self._costs, self._batch = costs, batch

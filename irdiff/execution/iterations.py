@@ -1,4 +1,4 @@
-"""What an iteration of a loop does, and how it moves from one iteration to the next. Pure.
+"""Events of one iteration of a loop, and how they move from one iteration to the next. Pure.
 
 Arrays broadcast to (warps of all programs, 32 lanes); what is said of programs has one value each.
 """
@@ -106,17 +106,17 @@ def even_moves(
     now: Sequence[Any], before: Sequence[Any], first: Sequence[Any], mask: Array
 ) -> list[Move] | None:
     """How events moved in the last of two periods; None where they did not move so in the one before, too."""
-    found: list[Move] = []
+    even: list[Move] = []
     for event, old, oldest in zip(now, before, first, strict=True):
         moved, earlier = moves(event, old), moves(old, oldest)
         if moved is None or not evenly(moved, earlier, mask):
             return None
-        found.append(moved)
-    return found
+        even.append(moved)
+    return even
 
 
 def evenly(steps: Any, earlier: Any, mask: Array) -> bool:
-    """Whether an event moved in both periods by the same."""
+    """True if an event moved by the same amount in both periods."""
     if steps is None or earlier is None:
         return False
     warps = mask.any(axis=1, keepdims=True)
@@ -130,7 +130,7 @@ def evenly(steps: Any, earlier: Any, mask: Array) -> bool:
 
 
 def as_foreseen(event: Any, old: Any, moved: Move, ahead: Array, mask: Array) -> bool:
-    """Whether an event is that of `ahead` periods before, moved; `ahead`: (warps, 1)."""
+    """True if an event is the one of `ahead` periods before, moved; `ahead`: (warps, 1)."""
     if type(event) is not type(old) or event.place != old.place:
         return False
     names = ("addresses",) if isinstance(event, Access) else ("left", "right")
@@ -152,7 +152,7 @@ def as_foreseen(event: Any, old: Any, moved: Move, ahead: Array, mask: Array) ->
 
 
 def _comes_out_as(event: IntegerComparison, old: IntegerComparison, mask: Array) -> bool:
-    """Whether a comparison has the outcome of the one before: what follows may cost something else."""
+    """Returns false if a comparison has another outcome than before: what follows may cost something else."""
     if event.left is None or event.right is None or old.left is None or old.right is None:
         return True
     compare = _OUTCOMES[event.kind]

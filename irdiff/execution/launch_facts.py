@@ -1,4 +1,4 @@
-"""What a kernel reads of its launch: its arguments, the grid, and contents that the launch fixes. Pure."""
+"""Facts of a launch that a kernel reads: arguments, grid, and contents that the launch fixes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every machine offers whose code can be executed. `backends/machines.py` lists them."""
+"""The interface of every machine whose code can be executed. `backends/machines.py` lists them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunnableLaunch(Protocol):
     def facts(self) -> LaunchFacts: ...
     @property
     def lanes(self) -> int:
-        """Of a warp."""
+        """Lanes of a warp."""
 
     @property
     def steps_each(self) -> float:
@@ -51,10 +51,10 @@ class CodeReader(Protocol):
 
     @property
     def reads_assembly(self) -> bool:
-        """Whether it reads the assembly, and not the binary."""
+        """True if it reads the assembly, and not the binary."""
 
     def is_counted(self, arch: int | str) -> bool:
-        """Whether machine code of an architecture can be executed here."""
+        """True if machine code of this architecture can be executed here."""
 
     def prepare(self, launches: Sequence[CompiledLaunch]) -> None:
         """Does for many launches at once what each would take long for."""

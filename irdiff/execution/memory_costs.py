@@ -1,4 +1,4 @@
-"""What accesses of memory cost, whatever machine executes them, and the contents that a launch fixes.
+"""Costs of memory accesses on every machine, and the contents that a launch fixes.
 
 What one warp instruction costs is counted for each program, in the columns of `CostTally`.
 """
@@ -25,7 +25,7 @@ COLUMNS = (
 
 @dataclass
 class CostTally:
-    """What surely happens, and what may happen beyond; each (columns, instructions, programs)."""
+    """Certain counts, and possible ones beyond; each (columns, instructions, programs)."""
 
     instructions: int
     programs: int
@@ -34,7 +34,7 @@ class CostTally:
     sure: Array = field(init=False)
     beyond: Array = field(init=False)
     is_sure: bool = True
-    """Whether nothing was counted as possible only."""
+    """True if every count is certain."""
     shapes: dict[int, str] = field(default_factory=dict)
     """Place of a matrix instruction whose registers name its shape → that, or `` where it names several."""
 
@@ -53,11 +53,11 @@ class CostTally:
 
     @property
     def is_alike(self) -> bool:
-        """Whether all programs cost the same."""
+        """True if all programs cost the same."""
         return bool((self.both == self.both[..., :1]).all())
 
     def copied(self, places: slice) -> tuple[Array, Array | None]:
-        """What was counted for some instructions; None for what may happen besides, where that is nothing."""
+        """Counts of some instructions; None for the possible ones if there are none."""
         return self.sure[:, places].copy(), None if self.is_sure else self.beyond[:, places].copy()
 
     def put_back(self, places: slice, kept: tuple[Array, Array | None]) -> None:
@@ -117,7 +117,7 @@ class MemoryCosts:
     regions: Sequence[KnownContent]
     patterns: AccessPatterns
     line_bytes: int
-    """Of the pieces of global memory that are counted."""
+    """The size of the pieces of global memory that are counted."""
     overwritten: set[int] = field(default_factory=set)
     events: list[Any] = field(default_factory=list)
     figures: LaneFigures = field(default_factory=LaneFigures)

@@ -29,25 +29,25 @@ class AccessPatterns:
         """`function` of each warp; it is the same for all accesses of one `kind`. An array (warps,)."""
         moved = np.where(active, addresses - (addresses[:, :1] & -line_bytes), _FAR)
         key = kind, moved.tobytes()
-        known = self._of_all.get(key)
-        if known is None:
+        costs = self._of_all.get(key)
+        if costs is None:
             if len(self._of_all) >= _MOST_OF_ALL:
                 self._of_all.clear()
-            known = self._of_all[key] = self._computed(kind, function, moved)
-        return known
+            costs = self._of_all[key] = self._computed(kind, function, moved)
+        return costs
 
     def _computed(self, kind: Hashable, function: Cost, moved: Any) -> Any:
         if len(self._costs) > _MOST:
             self._costs.clear()
         if (moved == moved[:1]).all():
-            return np.full(len(moved), self._of_rows(kind, function, moved[:1])[0])
-        return np.array(self._of_rows(kind, function, moved))
+            return np.full(len(moved), self._of_warps(kind, function, moved[:1])[0])
+        return np.array(self._of_warps(kind, function, moved))
 
-    def _of_rows(self, kind: Hashable, function: Cost, moved: Any) -> list[int]:
+    def _of_warps(self, kind: Hashable, function: Cost, moved: Any) -> list[int]:
         content, size = moved.tobytes(), moved.shape[1] * moved.itemsize
         keys = [(kind, content[n : n + size]) for n in range(0, len(content), size)]
         new = {key: n for n, key in enumerate(keys) if key not in self._costs}
         if new:
-            rows = moved[list(new.values())]
-            self._costs.update(zip(new, function(rows, rows != _FAR).tolist(), strict=True))
+            moved_once = moved[list(new.values())]
+            self._costs.update(zip(new, function(moved_once, moved_once != _FAR).tolist(), strict=True))
         return [self._costs[key] for key in keys]

@@ -1,4 +1,4 @@
-"""What programs along one axis cost, where that follows a pattern that a few of them show. Pure."""
+"""Costs of programs along one axis, if they follow a pattern that a few of them show. Pure."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def points(size: int) -> list[int]:
 
 def total(line: Line, size: int) -> Any:
     """The sum over the whole axis; None where it has no pattern."""
-    rows = line(points(size))
-    if (rows[..., 1:-1] == rows[..., 1:2]).all():  # only the first and the last differ
-        return rows[..., 1] * (size - 2) + rows[..., 0] + rows[..., -1]
-    found = _linear(line, size)
-    return _stepwise(line, size) if found is None else found
+    costs = line(points(size))
+    if (costs[..., 1:-1] == costs[..., 1:2]).all():  # only the first and the last differ
+        return costs[..., 1] * (size - 2) + costs[..., 0] + costs[..., -1]
+    linear = _linear(line, size)
+    return _stepwise(line, size) if linear is None else linear
 
 
 def _phases() -> range:
@@ -51,26 +51,26 @@ def _rest(size: int) -> list[int]:
 
 def _linear(line: Line, size: int) -> Any:
     """Costs that grow by the same amount every 1, 2 or 4 programs; the ends are executed."""
-    found, steps = line(_rest(size)).sum(axis=-1), _steps(size)
+    whole, steps = line(_rest(size)).sum(axis=-1), _steps(size)
     for first in _phases():
         places = _of_phase(first, size)
-        rows = line(places).astype(np.int64)
-        step = rows[..., 1] - rows[..., 0]
+        costs = line(places).astype(np.int64)
+        step = costs[..., 1] - costs[..., 0]
         for n, place in enumerate(places):
-            if not (rows[..., n] == rows[..., 0] + step * ((place - first) // _PERIOD)).all():
+            if not (costs[..., n] == costs[..., 0] + step * ((place - first) // _PERIOD)).all():
                 return None
-        found = found + rows[..., 0] * steps + step * (steps * (steps - 1) // 2)
-    return found
+        whole = whole + costs[..., 0] * steps + step * (steps * (steps - 1) // 2)
+    return whole
 
 
 def _stepwise(line: Line, size: int) -> Any:
     """Costs that change at a few places and are the same between: programs with more or fewer tiles."""
     places = points(size)
-    rows = line(places)
+    costs = line(places)
     gaps = [
         (place, following)
         for n, (place, following) in enumerate(itertools.pairwise(places))
-        if (rows[..., n] != rows[..., n + 1]).any()
+        if (costs[..., n] != costs[..., n + 1]).any()
     ]
     between = [place for begin, end in gaps for place in range(begin + 1, end)]
     if len(gaps) > _MOST_GAPS or len(between) > _MOST_BETWEEN:

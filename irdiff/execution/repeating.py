@@ -39,7 +39,7 @@ class Arrival:
 
 @dataclass
 class Loop:
-    """What is kept of a loop while it runs."""
+    """The state that is kept of a loop while it runs."""
 
     head: int
     mask: Array
@@ -55,12 +55,12 @@ class Steady:
 
     period: int
     events: list[Any]
-    """Of the last period that was executed."""
+    """The events of the last executed period."""
     moves: list[Move]
     registers: list[tuple[str, int, Value]]
     """By how much each register moves in a period."""
     costs: tuple[Array, Array | None]
-    """What a period costs: surely, and what it may cost besides."""
+    """The cost of a period: certain, and possible beyond."""
     left: int
     """Arrivals until the period that runs is over."""
     first_event: int
@@ -114,7 +114,7 @@ class Repeater:
         del loop.arrivals[: -(3 * MAX_PERIOD + 1)]
 
     def _loop(self, head: int, mask: Array) -> Loop:
-        """What is kept of the loop, if the same lanes come back, or those of fewer programs."""
+        """Returns the state of the loop if the same lanes come back, or those of fewer programs."""
         loop = self.loops.get(head)
         if loop is not None and (loop.mask is mask or np.array_equal(loop.mask, mask)):
             return loop
@@ -170,9 +170,9 @@ class Repeater:
             older = self.memory.events[first.first_event : before.first_event]
             oldest = self.memory.events[start.first_event : first.first_event]
             if (
-                not [row.place for row in events]
-                == [row.place for row in older]
-                == [row.place for row in oldest]
+                not [event.place for event in events]
+                == [event.place for event in older]
+                == [event.place for event in oldest]
             ):
                 continue
             moved = iterations.even_moves(events, older, oldest, loop.mask)
@@ -220,14 +220,14 @@ class Repeater:
         if everyone and (jump == jump[0]).all():
             times = times[:1]  # values that all warps share stay so
         for kind, number, (step, _) in steady.registers:
-            rows = self.state.local if kind == "local" else self.state.registers[kind]
+            registers = self.state.local if kind == "local" else self.state.registers[kind]
             where = warps if kind in ("UR", "UP") else loop.mask
-            value, known = rows.get(number, UNKNOWN)
+            value, known = registers.get(number, UNKNOWN)
             if step is None or value is None:
-                rows[number] = merged((value, known), UNKNOWN, where)
+                registers[number] = merged((value, known), UNKNOWN, where)
             else:
                 later = value + step * times
-                rows[number] = (later if everyone else np.where(where, later, value), known)
+                registers[number] = (later if everyone else np.where(where, later, value), known)
 
     def _lengths(self, events: Sequence[Any], moves: Sequence[Move], mask: Array) -> Array:
         """Periods of each program after the last that do what the last did."""

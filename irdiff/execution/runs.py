@@ -9,7 +9,7 @@ from irdiff.execution.control_flow import ControlFlow, TooManySteps
 from irdiff.execution.memory_costs import CostTally
 
 Place = tuple[int, int, int]
-"""Of a program in the grid."""
+"""The coordinates of a program in the grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class Executed:
     """Loops that data decide, as sentences."""
     steps: int
     ended: bool
-    """Whether all programs came to their end within the steps that were allowed."""
+    """True if all programs ended within the allowed steps."""
 
 
 def executed_by(executor: ControlFlow[Any], most_steps: tuple[int, int]) -> Executed:

@@ -1,4 +1,4 @@
-"""What a simulated scheduler of a multiprocessor needs: throughputs, and instructions with their times.
+"""The inputs of a simulated scheduler of a multiprocessor: throughputs, and instructions with their times.
 
 Throughputs are facts of the target (`targets/*.toml`, with sources).
 """
@@ -29,7 +29,7 @@ class Rates:
     matrix_fmas: float
     """16-bit multiply-adds of the warp group's matrix instructions."""
     warp_matrix_fmas: float
-    """Of those that one warp issues."""
+    """16-bit multiply-adds of matrix instructions that one warp issues."""
     multiprocessors: int
     clock_ghz: float
 
@@ -61,11 +61,11 @@ def rates(target: Target) -> Rates | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What a launch makes of a multiprocessor."""
+    """The work that a launch gives to one multiprocessor."""
 
     rates: Rates
     each: Callable[[str, int], float]
-    """What one execution by one warp moves, by a column of `memory_costs.COLUMNS` and a place in the code."""
+    """By a column of `memory_costs.COLUMNS` and a place in the code: what one execution by a warp moves."""
     warps: int
     """That a multiprocessor holds."""
     cold: float

@@ -27,11 +27,11 @@ def spread(array: Array, shape: tuple[int, int]) -> Array:
 
 def both(*masks: Array | None) -> Array | None:
     """Lanes that are known in all."""
-    found = None
+    shared = None
     for mask in masks:
         if mask is not None:
-            found = mask if found is None else found & mask
-    return found
+            shared = mask if shared is None else shared & mask
+    return shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class StateSnapshot:
 
 @dataclass
 class LaneState:
-    """Of `programs` programs with `warps` warps each."""
+    """Registers and memory of `programs` programs with `warps` warps each."""
 
     programs: int
     warps: int
     constants: Mapping[int, Array]
     """Bank → bytes as known at launch: int16, -1 where unknown; (bytes,) for all programs alike."""
     lanes: int = 32
-    """Of a warp."""
+    """Lanes of a warp."""
     registers: dict[str, dict[int, Value]] = field(
         default_factory=lambda: {"R": {}, "UR": {}, "P": {}, "UP": {}}
     )
@@ -61,10 +61,12 @@ class LaneState:
         return self.programs * self.warps
 
     def snapshot(self) -> StateSnapshot:
-        return StateSnapshot({kind: dict(rows) for kind, rows in self.registers.items()}, dict(self.local))
+        return StateSnapshot(
+            {kind: dict(values) for kind, values in self.registers.items()}, dict(self.local)
+        )
 
     def restore(self, kept: StateSnapshot) -> None:
-        self.registers = {kind: dict(rows) for kind, rows in kept.values.items()}
+        self.registers = {kind: dict(values) for kind, values in kept.values.items()}
         self.local = dict(kept.local)
 
     # reading
@@ -93,8 +95,8 @@ class LaneState:
         self, kind: str, number: int, value: Array | None, known: Array | None, mask: Array | None
     ) -> None:
         """Into the lanes of `mask`; None stands for all."""
-        rows = self.registers[kind]
-        rows[number] = merged(rows.get(number, UNKNOWN), (value, known), mask)
+        registers = self.registers[kind]
+        registers[number] = merged(registers.get(number, UNKNOWN), (value, known), mask)
 
     def forget(self, kind: str, number: int, mask: Array | None) -> None:
         self.write(kind, number, None, None, mask)

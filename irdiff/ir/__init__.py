@@ -24,7 +24,7 @@ class Ir(Protocol):
     TITLE: str
     """How sentences call a text of it; empty for one that is called as its stage is."""
     HAS_REGISTERS: bool
-    """Whether its names are those of registers, which are written again and again, or of values."""
+    """True if its names are registers, which are written many times; false if they are values."""
     NAMES: re.Pattern[str]
     """A value, label or register in a line."""
     WIDE_ACCESSES: tuple[str, ...]
@@ -48,7 +48,7 @@ class Ir(Protocol):
         """Instructions of a raw text by class, each counted once; empty for an IR that has no classes."""
 
     def parse(self, line: str) -> ParsedLine:
-        """What one line says."""
+        """Parses one line."""
 
     def blank(self, text: str) -> str:
         """One or several lines without the numbers of values or registers."""
@@ -67,4 +67,4 @@ SHARED: Mapping[str, Ir] = {
 }
 """By stage, the IRs that several backends have. An assembly is listed by its backend."""
 UNKNOWN: Ir = generic
-"""Of every other stage."""
+"""The IR of every other stage."""

@@ -30,7 +30,7 @@ class CodeForm(Protocol):
 
 
 class CodeInstruction(Protocol):
-    """Of any machine."""
+    """What the control flow needs of an instruction of any machine."""
 
     @property
     def place(self) -> int: ...

@@ -20,7 +20,7 @@ class Body:
         self.line = 0
         """The line that is read, from 1."""
         self.label = "entry"
-        """Of that block."""
+        """The label of the block that is read."""
         self._scope = scope
 
     def add(self, instructions: Iterable[Instruction]) -> None:
@@ -51,14 +51,14 @@ def with_copies(blocks: Sequence[CodeBlock], phis: Phis) -> Iterator[CodeBlock]:
     for block in blocks:
         targets, edges = [], list[CodeBlock]()
         for target in block.targets:
-            rows = phis.get(target)
-            if not rows:
+            phis_of_target = phis.get(target)
+            if not phis_of_target:
                 targets.append(target)
                 continue
-            if any(block.label not in incoming for _, incoming in rows):
+            if any(block.label not in incoming for _, incoming in phis_of_target):
                 raise ReadError(f"a phi node without {block.label}")
-            values = tuple(incoming[block.label] for _, incoming in rows)
-            copies = instruction("copies", tuple(name for name, _ in rows), values, COPY)
+            values = tuple(incoming[block.label] for _, incoming in phis_of_target)
+            copies = instruction("copies", tuple(name for name, _ in phis_of_target), values, COPY)
             targets.append(f"{block.label} to {target} {len(edges)}")
             edges.append(CodeBlock(targets[-1], (copies,), JUMP, None, (target,)))
         yield block._replace(targets=tuple(targets))

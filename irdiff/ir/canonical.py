@@ -91,8 +91,10 @@ class Rows:
         )
 
     def canonical(self, ir: str, raw: str) -> CanonicalText:
-        rows = [(number, text) for number, text in enumerate(self.body, 1) if text]
-        numbered = [(number, line) for number, text in (*rows, *self.tail) for line in text.split("\n")]
+        lines_of_body = [(number, text) for number, text in enumerate(self.body, 1) if text]
+        numbered = [
+            (number, line) for number, text in (*lines_of_body, *self.tail) for line in text.split("\n")
+        ]
         return CanonicalText(
             ir=ir,
             raw=raw,

@@ -56,15 +56,15 @@ _LOCAL = ("load_local", "store_local", "load_scratch", "store_scratch")
 @functools.lru_cache(maxsize=1 << 13)
 def counted(table: Table, opcode: str) -> str:
     """The name of the fact that an opcode is counted in; empty where it is in none."""
-    rows = (entry for entry in table if entry.counted)
-    return next((entry.counted for entry in rows if re.match(entry.opcodes, opcode)), "")
+    entries = (entry for entry in table if entry.counted)
+    return next((entry.counted for entry in entries if re.match(entry.opcodes, opcode)), "")
 
 
 @functools.lru_cache(maxsize=1 << 13)
 def klass(table: Table, opcode: str) -> str | None:
     """The class of an opcode in an edit; None where an edit has the opcode itself."""
-    rows = (entry for entry in table if entry.klass)
-    return next((entry.klass for entry in rows if re.match(entry.opcodes, opcode)), None)
+    entries = (entry for entry in table if entry.klass)
+    return next((entry.klass for entry in entries if re.match(entry.opcodes, opcode)), None)
 
 
 @functools.lru_cache(maxsize=1 << 12)

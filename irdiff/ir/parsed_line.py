@@ -1,4 +1,4 @@
-"""What one line of an IR says. Each IR parses its own lines (`parse`); everyone else reads this."""
+"""The content of one line of an IR. Each IR parses its own lines (`parse`); everyone else reads this."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class LineKind(Enum):
     """How near to the machine."""
 
     OPERATION = auto()
-    """Of one of MLIR's dialects: its name says what it does."""
+    """An operation of a dialect of MLIR: its name says what it does."""
     TRANSLATED = auto()
-    """Of a dialect of MLIR that becomes LLVM IR as it stands."""
+    """An operation of a dialect of MLIR that becomes LLVM IR as it stands."""
     INSTRUCTION = auto()
-    """Of LLVM IR or an assembly."""
+    """An instruction of LLVM IR or of an assembly."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,14 +59,14 @@ class Effect(NamedTuple):
     size: int = 0
     """Bytes from the address on; 0 where that is not known."""
     whole: int = 0
-    """Of the first piece of an access that is read as several: the bytes of all, to which it is aligned."""
+    """The first piece of an access that is read as several has the bytes of all, to which it is aligned."""
 
 
 class Early(NamedTuple):
     """Results of other instructions that an instruction needs and does not wait for."""
 
     registers: int = 0
-    """Those that a load has not written yet."""
+    """Registers that a load has not written yet."""
     memory: int = 0
     """The kinds of accesses of memory that other threads would not see yet, a bit for each."""
     copies: int = 0
@@ -89,7 +89,7 @@ _KEEPS_ORDER = re.compile(r"acquire|acq_rel|release|volatile|seq_cst|\bmmio\b|\b
 go past the caches of a compute unit)."""
 _READS_ANEW = re.compile(r"volatile|acquire|relaxed|mmio|atomic|\.cv\b|\b(?:sc[01]|glc)\b")
 _COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
-"""What it adds is named by a descriptor, if at all."""
+"""A descriptor names the amount, if anything does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -105,7 +105,7 @@ class Operation:
     commutes: bool = False
     """The first two operands may change places."""
     associates: bool = False
-    """Whether neither order nor grouping of operands counts, nor how often one stands there: a maximum."""
+    """Neither order, grouping nor repetition of operands counts, as for a maximum."""
     is_guarded: bool = False
     """It does nothing without its predicate, which is the last register that it reads."""
     negated: bool = False
@@ -123,17 +123,17 @@ class Operation:
 
     @property
     def keeps_order(self) -> bool:
-        """Whether it is an access that other threads see in the order of the program."""
+        """Other threads see this access in the order of the program."""
         return _KEEPS_ORDER.search(self.name) is not None
 
     @property
     def reads_anew(self) -> bool:
-        """Whether it is a load that says it reads what other threads wrote meanwhile."""
+        """A load that says that it reads what other threads wrote meanwhile."""
         return _READS_ANEW.search(self.name) is not None
 
     @property
     def sums_up(self) -> bool:
-        """Whether it may add floating-point numbers in memory: in which order threads do is no program's."""
+        """It may add floats in memory; no program fixes the order in which threads do this."""
         act = self.effect.act if self.effect else None
         return (
             "add" in self.name
@@ -167,7 +167,7 @@ class Instruction(NamedTuple):
 class Line(NamedTuple):
     """The instructions of one line, and how it leaves its block."""
 
-    made: tuple[Instruction, ...] = ()
+    instructions: tuple[Instruction, ...] = ()
     unknown: tuple[str, ...] = ()
     exit: tuple[str, str | None, str, bool] | None = None
     """As of `Body.leave`."""
@@ -190,7 +190,7 @@ class Template:
             )
 
         self._line = line
-        self._rows = [(each.operation, taken(each.results), taken(each.reads)) for each in line.made]
+        self._rows = [(each.operation, taken(each.results), taken(each.reads)) for each in line.instructions]
         self._predicate = taken([line.exit[1]] if line.exit and line.exit[1] else [])
         self._others = tuple(places)[len(names) :]
 
@@ -201,7 +201,7 @@ class Template:
         )
         if end and end[1]:
             end = (end[0], self._predicate(all_)[0], *end[2:])
-        return self._line._replace(made=instructions, exit=end)
+        return self._line._replace(instructions=instructions, exit=end)
 
 
 def instruction(
@@ -235,7 +235,7 @@ class CodeBlock(NamedTuple):
     """`jump`, `branch`, or the instruction that ends the function."""
     condition: Operand | None
     targets: tuple[str, ...]
-    """Of two, the first is taken where the condition is true."""
+    """The first of two targets is taken if the condition is true."""
     line: int = 0
     """That of its exit, as of `Instruction`."""
 
@@ -279,8 +279,8 @@ class ProgramReader(NamedTuple):
     read: Callable[[Sequence[str]], Program]
     """Raises ReadError; IndexError, ValueError or TypeError for a line of a form that it does not expect."""
     is_final: bool
-    """Whether its operations are those that execute: no later step is free to round otherwise."""
+    """Its operations are those that execute: no later step may round in another way."""
     may_contract: bool
-    """Whether a later step may make one `fma` of a product and a sum that do not say how they round."""
+    """A later step may fuse a product and a sum that do not say how they round."""
     marked: Callable[[Graph], Graph] | None
     """Where instructions of its own wait for loads: leaves these out, and says what comes too early."""

@@ -18,4 +18,4 @@ ONLY_WAITS = re.compile(
 """Synchronization that only waits, or only makes writes known: one more of it changes no result, where all
 threads reach it that it waits for."""
 WAIT_IN_LLVM_IR = "llvm.amdgcn.s.waitcnt"
-"""Of AMD: a fence without the name."""
+"""AMD's wait, which orders like a fence without being called one."""

@@ -20,7 +20,7 @@ from irdiff.timing.results import Speed
 @dataclass(frozen=True, kw_only=True)
 class CaseLine:
     name: str
-    """Of the case, or of the family whose figures moved."""
+    """The name of the case, or of the family whose figures moved."""
     words: str
 
 
@@ -28,7 +28,7 @@ class CaseLine:
 class CaseList:
     title: str
     noun: str
-    """What an entry is called where entries are left out."""
+    """The word for an entry, to say how many are left out."""
     lines: Listed[CaseLine]
     is_alarm: bool = False
     in_timing_table: bool = False

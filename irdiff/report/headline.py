@@ -131,7 +131,7 @@ def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
 
 
 def _is_choice(group: ChangeGroup, cases: Mapping[str, Case]) -> bool:
-    """Whether only the configs differ from which an autotuner chooses."""
+    """True if nothing differs but the configs from which an autotuner chooses."""
     return all(map(_has_only_other_configs, (cases[name] for name in group.members)))
 
 

@@ -16,7 +16,7 @@ class ListLimits:
     lines: int
     notes: int
     others: int
-    """Of every other list."""
+    """Entries of every other list."""
 
     def tighter(self) -> ListLimits:
         """Shortens the first screen only when little else is left."""

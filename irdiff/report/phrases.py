@@ -41,12 +41,12 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 
 def of_kernels(run: Run) -> bool:
-    """Whether one compiler compiles two revisions of kernels, so that only the kernels' edit differs."""
+    """True if one compiler compiles two revisions of kernels, so that only the kernels differ."""
     return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
 
 
 def is_loud(group: ChangeGroup) -> bool:
-    """Whether it may give a wrong result, or none."""
+    """True of a group that may give a wrong result, or none."""
     return group.severity in (ReportClass.BROKEN, ReportClass.HAZARD)
 
 

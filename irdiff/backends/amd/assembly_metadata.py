@@ -1,4 +1,4 @@
-"""What an assembly states of its kernel, between `.amdgpu_metadata` and `.end_amdgpu_metadata`: the entries
+"""Metadata that an assembly states, between `.amdgpu_metadata` and `.end_amdgpu_metadata`: the entries
 that its assembler puts into the notes of the code object (LLVM, "User Guide for AMDGPU Backend", Code Object
 V3 Metadata). Pure.
 """
@@ -17,7 +17,7 @@ _ENTRY = re.compile(r"^ *(?:- )? *(\.\w+): +(\d+)\s*$", re.MULTILINE)
 
 
 def assembly_facts(text: str) -> dict[str, Fact]:
-    """Those of the first kernel. The size of the code is not stated."""
+    """Facts of the first kernel. The size of the code is not stated."""
     metadata = _METADATA.search(text)
     facts: dict[str, Fact] = {}
     for name, value in _ENTRY.findall(metadata[1]) if metadata else ():

@@ -160,19 +160,19 @@ def _canonical_note(owner: bytes, kind: int, content: bytes) -> str:
         return f"{owner!r} {kind} {content.hex()}"
     metadata = msgpack.unpackb(content)
     if isinstance(metadata, dict):
-        rows = _kernels(metadata)
+        kernels = _kernels(metadata)
         target = str(metadata.get("amdhsa.target", "")).rpartition("-gfx")
         metadata = {
             **metadata,
-            "amdhsa.kernels": [_without_names(kernel) if len(rows) == 1 else kernel for kernel in rows],
+            "amdhsa.kernels": [_without_names(kernel) if len(kernels) == 1 else kernel for kernel in kernels],
             "amdhsa.target": target[2] if target[1] else target,
         }
     return json.dumps(metadata, sort_keys=True, default=repr)
 
 
 def _kernels(metadata: object) -> list[dict[str, Any]]:
-    rows = metadata.get("amdhsa.kernels") if isinstance(metadata, dict) else None
-    return [kernel for kernel in rows if isinstance(kernel, dict)] if isinstance(rows, list) else []
+    kernels = metadata.get("amdhsa.kernels") if isinstance(metadata, dict) else None
+    return [kernel for kernel in kernels if isinstance(kernel, dict)] if isinstance(kernels, list) else []
 
 
 def _without_names(kernel: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What AMD's instructions are counted as: classes, widths of accesses, operations of matrices. Pure.
+"""Tables of AMD's instructions: classes, widths of accesses, operations of matrices. Pure.
 
 Names follow the AMD Instinct MI300 instruction set architecture guide ("Vector Memory Operations", "Matrix
 Arithmetic Instructions").
@@ -64,7 +64,7 @@ def _shared(rest: str) -> MachineAccess | None:
 
 @functools.lru_cache(maxsize=1 << 10)
 def matrix_operations(opcode: str) -> int:
-    """Of one wave, two for each multiply-add; 0 for what is no matrix instruction."""
+    """Operations of one wave, two for each multiply-add; 0 if it is no matrix instruction."""
     match = _MATRIX.match(opcode)
     if not match:
         return 0

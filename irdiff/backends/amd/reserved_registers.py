@@ -23,11 +23,13 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
     accumulators, at_accumulator = _highest(_ACCUMULATOR, assembly)
     whole, line = declared["next_free_vgpr"]
     begin, begin_line = declared.get("accum_offset", (whole, line))
-    rows = [(used, at, min(whole, begin) if accumulators else whole, line, "v")]
+    reservations = [(used, at, min(whole, begin) if accumulators else whole, line, "v")]
     if "accum_offset" in declared:
-        rows = [(used, at, max(begin, 0) if accumulators or begin < whole else whole, begin_line, "v")]
-        rows += [(accumulators + begin, at_accumulator, whole, line, "a")] if accumulators else []
-    for count, place, limit, where, kind in rows:
+        reservations = [
+            (used, at, max(begin, 0) if accumulators or begin < whole else whole, begin_line, "v")
+        ]
+        reservations += [(accumulators + begin, at_accumulator, whole, line, "a")] if accumulators else []
+    for count, place, limit, where, kind in reservations:
         if count > limit:
             lines = tuple(CodeLine(number=n, text=assembly[n - 1][:200]) for n in sorted({place, where}))
             yield f"reserves {limit} registers for `{kind}` and uses {count}", lines

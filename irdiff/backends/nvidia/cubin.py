@@ -69,7 +69,7 @@ _SYMBOL_BITS = 0xFFFFFF
 _RESERVED_SHARED = ".nv.shared.reserved"
 _RESERVED_SHARED_BYTES = 1024
 _ENTRY = 0x10
-"""Of `st_other`: the symbol is a kernel."""
+"""A bit of `st_other`: the symbol is a kernel."""
 
 
 def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]:
@@ -165,8 +165,8 @@ def _barriers(file: Elf) -> dict[str, int]:
 
 def _content(section: Section, names: _AnonymousNames) -> bytes:
     if section.name.startswith(".nv.info"):
-        rows = (attribute for attribute in attributes(section.content) if _counts(*attribute))
-        return "\n".join(_attribute(*attribute, names) for attribute in rows).encode()
+        counting = (attribute for attribute in attributes(section.content) if _counts(*attribute))
+        return "\n".join(_attribute(*attribute, names) for attribute in counting).encode()
     if section.type in elf.RELOCATIONS:
         places = elf.rows(elf.RELOCATIONS[section.type], section.content)
         return "\n".join(f"{at} {names.symbol(n)} {kind} {add}" for at, kind, n, *add in places).encode()

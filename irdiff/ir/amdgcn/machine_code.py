@@ -45,7 +45,7 @@ class MachineOperand:
     kind: str
     """`v`, `a`, `s` (with VCC, EXEC and M0), `scc`, `imm`, `text`."""
     number: int = 0
-    """Of the first register; the value of an immediate."""
+    """The number of the first register, or the value of an immediate."""
     count: int = 1
     """Registers."""
     text: str = ""

@@ -121,8 +121,8 @@ v_add_lshl_u32: add 32 0 1, shl 32 -1 2
 """Instructions that are functions of `Values`, in a row: name, width, which sources; -1: the last result."""
 _COMPUTED = {
     name: [(step.split()[0], *map(int, step.split()[1:])) for step in steps.split(",")]
-    for row in re.split(r"[;\n]", _STEPS.strip())
-    for names, _, steps in [row.partition(":")]
+    for rule in re.split(r"[;\n]", _STEPS.strip())
+    for names, _, steps in [rule.partition(":")]
     for name in names.split()
 }
 _FIELD = re.compile(r"0x[0-9a-f]+$|\d+$")
@@ -164,7 +164,7 @@ def read(lines: Sequence[str]) -> Program:
         elif code:
             read_line = _line(code)
             unknown += read_line.unknown
-            body.add(read_line.made)
+            body.add(read_line.instructions)
             declarations += [CACHE_POLICY + hint for hint in read_line.hints]
             if read_line.exit:
                 body.leave(*read_line.exit)
@@ -192,7 +192,9 @@ def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
         return (Instruction(changed[operation], each.results, (*each.reads, "mode"), each.line),)
 
     return tuple(
-        block._replace(instructions=tuple(made for each in block.instructions for made in under(each)))
+        block._replace(
+            instructions=tuple(instruction for each in block.instructions for instruction in under(each))
+        )
         for block in blocks
     )
 
@@ -208,15 +210,15 @@ def _line(code: str) -> Line:
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _template(texts: tuple[str, ...], rows: tuple[tuple[str, int], ...]) -> Template:
-    """With registers that are numbered through; each row is their kind and how many."""
+def _template(texts: tuple[str, ...], registers: tuple[tuple[str, int], ...]) -> Template:
+    """With registers that are numbered through; `registers`: the kind and number of each operand."""
     code, names = texts[0], list[str]()
-    for (kind, count), text in zip(rows, texts[1:], strict=True):
+    for (kind, count), text in zip(registers, texts[1:], strict=True):
         first, last = len(names), len(names) + count - 1
         code += f"{kind}{first}{text}" if first == last else f"{kind}[{first}:{last}]{text}"
         names += [f"{kind}{number}" for number in range(first, last + 1)]
     read_line = _Reader(code)
-    instructions, unknown = tuple(read_line.made), tuple(read_line.unknown)
+    instructions, unknown = tuple(read_line.instructions), tuple(read_line.unknown)
     return Template(Line(instructions, unknown, read_line.exit, tuple(read_line.hints)), names)
 
 
@@ -225,7 +227,7 @@ class _Reader:
 
     def __init__(self, code: str) -> None:
         self.unknown: list[str] = []
-        self.made: list[Instruction] = []
+        self.instructions: list[Instruction] = []
         self.hints: list[str] = []
         self.exit: tuple[str, str | None, str, bool] | None = None
         """As of `Body.leave`."""
@@ -244,19 +246,19 @@ class _Reader:
         """Writes registers; of a result that is one value of 64 bits, the halves."""
         is_float, is_pair = bool(_FLOAT.match(name)), compute is not None and len(results) == 2
         whole = (self._new(),) if is_pair else results
-        self.made.append(
+        self.instructions.append(
             instruction(name, whole, operands, compute, effect=effect, commutes=commutes,
                         masked=masked and not is_pair, is_float=is_float)
         )  # fmt: skip
         for place, register in enumerate(results if is_pair else ()):
-            self.made.append(instruction("half", (register,), whole, ("half", place), masked=masked))
+            self.instructions.append(instruction("half", (register,), whole, ("half", place), masked=masked))
 
     def _source(self, text: str) -> Operand:
         """One operand; of 64 bits where it is a pair."""
         registers = _registers(text)
         if len(registers) == 2:
             whole = self._new()
-            self.made.append(instruction("pair", (whole,), registers, ("pack", 0)))
+            self.instructions.append(instruction("pair", (whole,), registers, ("pack", 0)))
             return whole
         if len(registers) > 2:
             raise ReadError(f"AMDGCN: {text} as one operand")
@@ -521,14 +523,17 @@ def _with_field(parts: list[str]) -> list[str]:
 
 def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:
     """The operands of both instructions that a packed one is (MI300 ISA, "VOP3P"); empty if not known."""
-    rows = [_PACKED.match(each) for each in modifiers]
-    chosen, halves = {modifier[1]: modifier[2].split(",") for modifier in rows if modifier}, list[list[str]]()
+    matches = [_PACKED.match(each) for each in modifiers]
+    chosen, halves = (
+        {modifier[1]: modifier[2].split(",") for modifier in matches if modifier},
+        list[list[str]](),
+    )
     for place, names in enumerate((("op_sel", "neg_lo"), ("op_sel_hi", "neg_hi"))):
         which, signs = (
             chosen.get(name, [str(n)] * len(sources)) for name, n in zip(names, (place, 0), strict=True)
         )
         pairs = [_registers(text) or (text,) for text in sources]
-        if not all(rows) or any(int(at) >= len(pair) for pair, at in zip(pairs, which, strict=True)):
+        if not all(matches) or any(int(at) >= len(pair) for pair, at in zip(pairs, which, strict=True)):
             return []  # the upper half of a constant
         if any(text[0] == "-" and int(sign) for text, sign in zip(sources, signs, strict=True)):
             return []

@@ -1,4 +1,4 @@
-"""Whether an operand of AMD assembly is there when it is read: what `s_waitcnt` is for. Pure.
+"""Checks that operands of AMD assembly have arrived when they are read: what `s_waitcnt` is for. Pure.
 
 A load counts in `vmcnt` or `lgkmcnt` until a wait lets no more than so many younger ones be unfinished. Loads
 to registers and stores finish in their order, except scalar loads, for which only a count of 0 is enough. An
@@ -53,11 +53,11 @@ class _Pending:
         self.seen: set[int] = set()
         """The lines whose effects other threads see: all but loads to registers from global memory."""
         self.line = 0
-        """Of the instruction before."""
+        """The line of the previous instruction."""
         self.counted: set[str] = set()
         """The counters that have seen this line."""
         self.copies: set[int] = set()
-        """Of `vmcnt`, those that write shared memory."""
+        """Numbers of `vmcnt` whose accesses write shared memory."""
 
     def merge(self, other: _Pending) -> bool:
         """Takes over what is less finished there; whether anything is."""
@@ -83,15 +83,15 @@ class _Pending:
                 self.last[""].clear()
 
     def mark(self, each: Instruction) -> tuple[Early | None, frozenset[int]]:
-        """What an instruction does not wait for, and where that stands; a late load would overwrite what is
+        """Returns what an instruction does not wait for, and its lines; a late load would overwrite what is
         written now, too.
         """
-        pending = [rows for rows in self.last.values() if rows]
+        pending = [of_counter for of_counter in self.last.values() if of_counter]
         early = {
             (name, n)
             for name in (*each.reads, *each.results)
-            for n, rows in enumerate(pending)
-            if name in rows
+            for n, of_counter in enumerate(pending)
+            if name in of_counter
         }
         if early:
             numbers = {(n, pending[n][name]) for name, n in early}
@@ -99,13 +99,13 @@ class _Pending:
         effect = each.operation.effect
         if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE, Act.STORE):
             return None, frozenset()
-        running = frozenset(line for rows in pending for line in rows if line in self.seen)
+        running = frozenset(line for of_counter in pending for line in of_counter if line in self.seen)
         if each.operation.name.startswith(_BARRIER):
             return None, running
         is_relaxed = effect.act in (Act.STORE, Act.ATOMIC) and not each.operation.keeps_order
         is_plain = is_relaxed and effect.act is Act.STORE
         awaited = (_CACHES,) if is_plain else (_STORES, _SHARED, _CACHES, _ATOMICS)
-        kinds = {what for rows in pending for what in rows if what in awaited}
+        kinds = {what for of_counter in pending for what in of_counter if what in awaited}
         atomics = int(is_relaxed and _ATOMICS in kinds)
         memory = sum(1 << _KINDS.index(what) for what in kinds if not (atomics and what == _ATOMICS))
         copies = 0 if is_plain else len(self.copies)
@@ -118,8 +118,8 @@ class _Pending:
     ) -> frozenset[int]:
         return frozenset(
             line
-            for n, rows in enumerate(pending)
-            for line, number in rows.items()
+            for n, of_counter in enumerate(pending)
+            for line, number in of_counter.items()
             if isinstance(line, int) and (n, number) in numbers
         )
 
@@ -130,10 +130,10 @@ class _Pending:
             return
         if name.startswith("buffer_wbl2"):
             self.last["vmcnt"][_CACHES] = self.issued["vmcnt"]
-        for rows in self.last.values():
-            if rows:
+        for of_counter in self.last.values():
+            if of_counter:
                 for register in each.results:
-                    rows.pop(register, None)
+                    of_counter.pop(register, None)
         if each.line != self.line or not each.line:
             self.line, self.counted = each.line, set()
         for counter in _counters(name):  # one instruction may be read as several accesses

@@ -67,7 +67,7 @@ class LlvmReader:
             return self._asked(json.dumps(text).encode() + b"\n")
 
     def _started(self) -> bool:
-        """Whether there is a child that has said that it is ready."""
+        """True once a child has said that it is ready."""
         if self._child is not None and self._child.poll() is None:
             return True
         self._end()

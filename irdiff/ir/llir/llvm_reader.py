@@ -98,7 +98,7 @@ def _usual_constraints(text: str) -> bool:
 
 
 def _too_deep(text: str) -> bool:
-    """Whether brackets nest deeper than MAX_DEPTH; texts without a start of it are not counted through."""
+    """True if brackets nest deeper than MAX_DEPTH. Counts only in texts that may have such a place."""
     if not _NESTED.search(text):
         return False
     depth = 0

@@ -24,13 +24,13 @@ _OPERATION = re.compile(r"(?:%\S+ = )?([a-z]+)(?= |$)")
 
 
 def has_same_operations(base: Iterable[str], head: Iterable[str]) -> bool:
-    """Whether two texts, given as canonical lines, have the same operations in the same order."""
+    """Compares the operations of two texts, given as canonical lines, in their order."""
     left, right = ([match[1] for match in map(_OPERATION.match, lines) if match] for lines in (base, head))
     return left == right
 
 
 def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
-    """Whether reading could make texts equal whose operations differ. True in doubt."""
+    """True if reading could make texts equal whose operations differ, and in doubt."""
     names = frozenset(INTRINSIC.findall(base)) ^ frozenset(INTRINSIC.findall(head))
     if not names:
         return False

@@ -172,9 +172,9 @@ class _IrReader:
             elif not assigned:
                 raise ReadError(f"LLVM IR: {code[:60]}")
             elif assigned.group(2) == "phi":
-                rows = re.findall(r"\[ (.*?), (%[-\w.$]+) \]", assigned.group(3))
+                incoming = re.findall(r"\[ (.*?), (%[-\w.$]+) \]", assigned.group(3))
                 phis[self._body.label].append(
-                    (assigned.group(1), {source: self._bare(value) for value, source in rows})
+                    (assigned.group(1), {source: self._bare(value) for value, source in incoming})
                 )
             elif end := self._exit(assigned.group(2), assigned.group(3)):
                 self._body.end(*end, "")
@@ -455,7 +455,7 @@ def _type(text: str) -> tuple[str, str]:
 
 
 def _width(type_: str) -> int:
-    """Of an integer or a pointer; 0 for any other type."""
+    """Bits of an integer or a pointer; 0 for any other type."""
     if type_[:1] == "i" and type_[1:].isdigit():
         return int(type_[1:])
     return (32 if "(3)" in type_ or "(5)" in type_ else 64) if type_.startswith("ptr") else 0

@@ -266,7 +266,7 @@ class _Module:
         return body
 
     def _take(self, line: str, number: int) -> bool:
-        """Whether the line has no place in the body: it is dropped, or kept for the header or the tail."""
+        """Returns true for a line that has no place in the body: it is dropped, or goes to header or tail."""
         if line[0] == "!":
             node, named = _NODE.match(line), _NAMED.match(line)
             if node:

@@ -59,7 +59,7 @@ def layout_kinds(line: str) -> frozenset[str]:
 
 
 def layout_parameters(kind: str, line: str) -> dict[str, str]:
-    """Of the first layout of a kind in a line."""
+    """The parameters of the first layout of a kind in a line."""
     bodies = (match.group(2) for match in _LAYOUT.finditer(line) if match.group(1) == kind)
     return {name: value.strip() for name, value in _PARAMETER.findall(next(bodies, ""))}
 

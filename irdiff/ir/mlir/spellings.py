@@ -41,7 +41,7 @@ _CAST = re.compile(r"(%\d+) = builtin\.unrealized_conversion_cast (%\d+) : .*$")
 _INDEX = re.compile(r"^\((-?\d+) : (?:index|(i\d+))\)$")
 _SCHEDULED = re.compile(r"^(rocdl\.sched\.(?:group\.)?barrier )(none|salu|mfma_wmma)\b")
 _MASKS = {"none": "0", "salu": "4", "mfma_wmma": "8"}
-"""Of the classes of instructions that Triton names; in LLVM's order each is one bit."""
+"""The classes of instructions that Triton names; in LLVM's order, each is one bit."""
 _AUX = re.compile(r"^((?:%\d+ = )?rocdl\.raw\.ptr\.buffer\..*, )\((-?\d+) : i32\)(?= :| \{|$)")
 _MFMA = re.compile(r"^((?:%\d+ = )?rocdl\.s?mfma\..*, \d+, \d+), none(?= :)")
 

@@ -34,7 +34,7 @@ _LABEL = re.compile(r"([$%\w]+)\s*:(?!:)\s*")
 _NAME = re.compile(r"(?<![\w.$%])[%$]?[A-Za-z_$][\w$]*")
 _VOLATILE = re.compile(r"%(?:clock|globaltimer|pm\d|activemask)")
 _BOUNDS = re.compile(r"\.(?:reqntid|maxntid) \d+(?:, 1)*$|\.(?:maxnreg|minnctapersm)\b")
-"""Of registers and blocks; which rows the threads of a block are in counts."""
+"""Directives that bound registers and blocks. The shape of blocks with several dimensions counts."""
 _MADE = "made "
 """Begins a cache policy by itself: how often it is made does not count."""
 _CACHE_HINT = re.compile(r"\.(L[12]::\w+)")
@@ -46,7 +46,7 @@ _OF_CLUSTER = re.compile(r"^((?:@\S+ )?cp\.async\.bulk\.[\w.]*?)shared::cluster(
 _IN_BACKGROUND = re.compile(r"wgmma\.mma_async")
 """Their results are there after a wait."""
 _REDUCES = re.compile(r"atom\.(?!.*(?:acq|\.cas|\.exch))")
-"""What `red` does as well, which gives no result (PTX ISA, "red")."""
+"""Atomics that `red`, which has no result, performs as well (PTX ISA, "red")."""
 
 
 def read(lines: Sequence[str]) -> Program:
@@ -152,7 +152,7 @@ class PtxReader:
             self.unknown += statement.unknown
             hints = [CACHE_POLICY + hint for hint in statement.hints]
             self.declared += [each for each in hints if _MADE not in each or each not in self.declared]
-            self._body.add(statement.made)
+            self._body.add(statement.instructions)
             if statement.exit:
                 kind, guard, target, is_negated = statement.exit
                 self._body.leave(kind, guard, self._target(target), is_negated)
@@ -243,5 +243,5 @@ def _statement(code: str) -> Line:
 
 
 def _is_between(each: Instruction) -> bool:
-    """Whether it computes what only other instructions of its line read, so that no predicate is needed."""
+    """True if only other instructions of the same line read its result, so that it needs no predicate."""
     return not each.operation.effect and all(name.startswith("_") for name in each.results)

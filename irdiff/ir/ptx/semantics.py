@@ -99,7 +99,7 @@ class Facts(NamedTuple):
     """Itself, where no rule names it."""
     space: str
     size: int
-    """Of an access, in bytes; 0 where that is not known."""
+    """Bytes of an access; 0 if unknown."""
     writes: bool
     """The access writes its first operand."""
     commutes: bool
@@ -212,7 +212,9 @@ def _packed(facts: Facts, operands: list[PtxOperand]) -> list[Instruction]:
 def _without_leading_stride(
     opcode: str, operands: list[PtxOperand]
 ) -> tuple[list[PtxOperand], list[Instruction]]:
-    """Of `wgmma`: D, A, B, scale and signs; for 16 bits, whether A (in memory) and B are not K-major."""
+    """The operands of `wgmma` are D, A, B, scale and signs, and for 16 bits whether A (in memory) and B are
+    not K-major.
+    """
     kept, added = list(operands), []
     matrices = [place for place in (1, 2) if not operands[place].is_vector]
     majors = [each.values for each in operands[6:]] or [(0,)] * len(matrices)

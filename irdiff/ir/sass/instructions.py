@@ -34,7 +34,7 @@ class Operand:
     kind: str
     """`R`, `UR`, `P`, `UP`, `imm`, `const`, `mem`, `float`, `text`."""
     number: int = 0
-    """Of a register; the value of an immediate; the byte offset of a constant or of an address."""
+    """The number of a register, the value of an immediate, or the byte offset of a constant or an address."""
     negated: bool = False
     """A minus, or a predicate's `!`."""
     inverted: bool = False
@@ -42,7 +42,7 @@ class Operand:
     absolute: bool = False
     suffix: str = ""
     registers: tuple[tuple[str, int, bool], ...] = ()
-    """Of an address or of a constant's index: (`R` or `UR`, number, whether it is a 64-bit pair)."""
+    """Registers of an address or of a constant's index: (`R` or `UR`, number, is a 64-bit pair)."""
     bank: int = 0
     text: str = ""
 

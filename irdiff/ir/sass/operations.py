@@ -15,11 +15,11 @@ _INSTRUCTION = re.compile(
 _FLOATS = re.compile(r"(?:[DFH]|FH)(?:ADD|MUL|FMA|MNMX)[23]?|MUFU|[HDQIO]G?MMA|UTC\w*MMA|FRND|FCHK")
 _MEMORY = re.compile(r"LDG|STG|LDS|STS|LDSM|STSM|LDGSTS|ATOMG?|ATOMS|REDG?|UTMA\w+|UBLKCP|LDTM|STTM")
 _WORDS = {".64": 2, ".128": 4, ".256": 8}
-"""Of 32 bits, by the modifier of an access."""
+"""Words of 32 bits, by the modifier of an access."""
 _MOVES = re.compile(r"-?RZ, -?RZ\b|-RZ, (?:R|U)")
 """A constant, or a register as it is or wider, moved by the floating-point unit."""
 _BY_ONE = re.compile(r"(?:\S+, ){1,2}-?1, ")
-"""Of a fused operation, that it multiplies by 1: a sum by itself."""
+"""A fused operation that multiplies by 1: a plain sum."""
 
 
 def counted(text: str) -> Counter[str]:

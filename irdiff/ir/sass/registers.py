@@ -48,7 +48,7 @@ class _Moves:
         self._fixed: set[str] = set()
 
     def explain(self, base: str, head: str) -> bool:
-        """Whether the permutation, extended where it may be, turns the one line into the other."""
+        """Extends the permutation so that it turns one line into the other. Returns false if it cannot."""
         if base.startswith("Function : ") or base.endswith(":"):
             return base == head
         if _REGISTER.sub(r"\1#", base) != _REGISTER.sub(r"\1#", head):

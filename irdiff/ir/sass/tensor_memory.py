@@ -1,4 +1,4 @@
-"""What Blackwell's matrix unit and its tensor memory do: shapes, operations and bytes. Pure.
+"""Shapes, operations and bytes of Blackwell's matrix unit and tensor memory. Pure.
 
 Source: PTX ISA, "Instruction descriptor" and "Data movement shape" of tcgen05; where SASS has these was read
 from kernels of which ptxas was given the PTX. No counter of a GPU has confirmed it.
@@ -15,7 +15,7 @@ from irdiff.ir.sass.instructions import InstructionForm
 _DEPTH = {"UTCQMMA": 32, "UTCIMMA": 32, "UTCOMMA": 64}
 """Multiply-adds along K."""
 _DEPTH_OF_FORMAT = {0: 16, 1: 16, 2: 8}
-"""Of `UTCHMMA`, by the format of its left side: fp16, bf16, tf32."""
+"""Multiply-adds of `UTCHMMA` along K by the format of its left side: fp16, bf16, tf32."""
 _NAMES = {0: "F16", 1: "BF16", 2: "TF32"}
 _MOST_ROWS = _MOST_COLUMNS = 256
 _SPARSE_BIT = 2
@@ -59,7 +59,7 @@ def moved_bytes(form: InstructionForm) -> int:
 
 
 def loaded_registers(form: InstructionForm) -> int:
-    """Of each thread that takes part."""
+    """Registers of each thread that takes part."""
     is_half = any(re.search(r"_t\d+_t\d+$", word) for word in form.modifiers)
     return max(1, moved_bytes(form) // 4 // (_PARTIAL_LANES if is_half else _LANES))
 

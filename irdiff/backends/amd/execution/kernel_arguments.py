@@ -14,7 +14,7 @@ _MOST_ARGUMENT_BYTES = 1 << 16
 
 
 def facts_of(plan: LaunchPlan, hidden: Mapping[str, tuple[int, int]]) -> LaunchFacts:
-    """Of a launch on an AMD GPU: bank 0 is its kernel arguments.
+    """Returns the facts of a launch on an AMD GPU: bank 0 is its kernel arguments.
 
     `hidden`: offset and size of what the runtime passes, by name.
     """

@@ -67,7 +67,7 @@ class Ternary:
         return (self & ~other) | (~self & other)
 
     def any_lane(self) -> Value:
-        """Whether one of a wave's lanes is true."""
+        """True for a wave if at least one of its lanes is true."""
         perhaps = self.perhaps.any(axis=1, keepdims=True)
         sure = perhaps if self.sure is self.perhaps else self.sure.any(axis=1, keepdims=True)
         return Ternary(sure, perhaps).value
@@ -103,7 +103,7 @@ class MaskRelations:
             self._halves = [*self._halves[-_MOST_RELATIONS:], (one, other, whole)]
 
     def whole(self, one: Value, other: Value) -> Value | None:
-        """What both are together, where that is known."""
+        """The value of which these two are halves, if that is known."""
         for a, b, whole in self._halves:
             if (a is one and b is other) or (a is other and b is one):
                 return whole

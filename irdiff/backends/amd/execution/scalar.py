@@ -1,4 +1,4 @@
-"""What scalar instructions compute, for all waves at once. Pure.
+"""Computes scalar instructions, for all waves at once. Pure.
 
 Source: AMD Instinct MI300 instruction set architecture guide, "Scalar ALU Operations" and the list of
 instructions there.

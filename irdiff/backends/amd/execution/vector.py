@@ -1,4 +1,4 @@
-"""What vector instructions compute of integers, for all lanes at once. Pure.
+"""Computes integer vector instructions, for all lanes at once. Pure.
 
 Source: AMD Instinct MI300 instruction set architecture guide, "Vector ALU Operations" and the list of
 instructions there.
@@ -42,7 +42,7 @@ WRITES_SECOND = frozenset({*_CARRIES, "v_div_scale_f32", "v_div_scale_f64", "v_m
 
 
 def _computed(function: Callable[..., Any]) -> Action:
-    """Of 32-bit sources."""
+    """Makes an action that computes from 32-bit sources."""
 
     def action(registers: WaveRegisters, ins: WaveInstruction) -> None:
         target, *sources = ins.operands
@@ -147,7 +147,7 @@ def _select(registers: WaveRegisters, ins: WaveInstruction) -> None:
 
 
 def _first_lane(registers: WaveRegisters, ins: WaveInstruction) -> None:
-    """Of the first lane that EXEC has; of lane 0 where it has none."""
+    """Reads the first lane that EXEC has, or lane 0 if it has none."""
     target, source = ins.operands
     bits, known = registers.fetch(source)
     active, certain = registers.exec
@@ -388,5 +388,5 @@ def _is_text(operand: MachineOperand) -> bool:
 
 
 def is_plain(ins: WaveInstruction) -> bool:
-    """Whether an instruction takes whole operands of its own lane, unchanged."""
+    """True if an instruction takes whole operands of its own lane, unchanged."""
     return ins.modifiers.keys() <= {_TRUTH_TABLE} and not any(map(_is_text, ins.operands))

@@ -49,7 +49,7 @@ _RANGES = {
 }
 _FAR = 1 << 62
 _UNREADABLE = (ValueError, TypeError, LookupError, StopIteration, OverflowError)
-"""What an action raises for operands of another number or kind than its instruction has."""
+"""Errors that an action raises for operands of another number or kind than its instruction has."""
 
 
 @dataclass(kw_only=True)

@@ -20,7 +20,7 @@ from irdiff.ir.amdgcn import machine_code
 from irdiff.ir.amdgcn.machine_code import MachineKernel
 
 _COUNTED = frozenset({"gfx942", "gfx950"})
-"""Those of the CDNA 3 and 4 guides. Others differ in their waits, their waves and their encodings."""
+"""Architectures of the CDNA 3 and 4 guides. Others differ in their waits, their waves and their encodings."""
 
 
 @dataclass(frozen=True)

@@ -192,9 +192,9 @@ class Memory(MemoryCosts):
             return
         where = spread(addresses, lanes.shape)
         if matrices:
-            rows = functools.partial(coalescing.wavefronts, width=16, lanes_at_once=8)
+            wavefronts = functools.partial(coalescing.wavefronts, width=16, lanes_at_once=8)
             first = where[:, : 8 * matrices], lanes[:, : 8 * matrices]
-            waves = self.patterns.cost(("matrices", matrices), rows, *first, _WAVE_BYTES)
+            waves = self.patterns.cost(("matrices", matrices), wavefronts, *first, _WAVE_BYTES)
             least = np.where(warps, matrices, 0)
         else:
             waves = self._waves(ins, where, lanes, width)

@@ -1,4 +1,4 @@
-"""What integer divisions and constants need of floating point. Pure."""
+"""The floating-point operations that integer divisions and constants need. Pure."""
 
 from __future__ import annotations
 

@@ -391,7 +391,7 @@ class Executor(ControlFlow[SassInstruction]):
         return None if traps[0] == traps[1] else np.array([[not traps[0]]])
 
     def _traps(self, place: int) -> bool:
-        """Whether straight code from here calls, or is, one that traps."""
+        """True if straight code from here traps, or calls what begins with a trap."""
         for ins in self.code[place : place + _TRAP_REACH]:
             if ins.opcode == "CALL" and ins.target is not None:
                 return self.code[ins.target].opcode == "BPT"

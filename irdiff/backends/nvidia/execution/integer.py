@@ -1,4 +1,4 @@
-"""What the integer instructions of SASS compute, for all lanes at once.
+"""Computes the integer instructions of SASS, for all lanes at once.
 
 Semantics as in NVIDIA's binary utilities' instruction tables, and as measured: counts that follow from these
 values are compared with the counters of a GPU instruction by instruction.

@@ -1,4 +1,4 @@
-"""What an instruction takes on one multiprocessor: its pipe, the cycles it holds it, and its latency.
+"""The cost of an instruction on one multiprocessor: its pipe, the cycles it holds it, and its latency.
 
 Latencies, in cycles, say when a result is there where a scoreboard and not the schedule does; they are round
 figures near what microbenchmarks of Hopper report, and none was fitted.

@@ -108,14 +108,14 @@ def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
 
 
 def _loops(table: Counts[SassInstruction]) -> tuple[LoopWork, ...]:
-    code, rows = table.code, []
+    code, loops = table.code, []
     for counted in counted_loops(table):
         inside, loop = counted.inside, counted.loop
 
         def executed(opcodes: Collection[str], inside: list[int] = inside) -> Amount:
             return table.amount("executed", [place for place in inside if code[place].opcode in opcodes])
 
-        rows.append(
+        loops.append(
             LoopWork(
                 first_address=code[loop.first].address,
                 last_address=code[max(loop.branches)].address,
@@ -132,4 +132,4 @@ def _loops(table: Counts[SassInstruction]) -> tuple[LoopWork, ...]:
                 waits=executed(classes.WAITS),
             )
         )
-    return tuple(rows)
+    return tuple(loops)

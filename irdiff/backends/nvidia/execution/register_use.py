@@ -39,9 +39,9 @@ class RegisterUse:
     reads: int
     """Bits of registers that the written values depend on."""
     decides: int
-    """What decides where it leads, which lanes execute it, or which addresses it accesses."""
+    """Registers that decide where it leads, which lanes execute it, or which addresses it accesses."""
     counts: bool
-    """Whether it must be looked at even where nothing that it writes is needed."""
+    """It must be looked at even if nothing that it writes is needed."""
 
 
 def of_function(code: Sequence[SassInstruction]) -> list[RegisterUse]:
