@@ -1,14 +1,15 @@
 """Whether an assembler fused the same products and sums of two programs that compute the same. Pure.
 
 It may make one fused operation of a product and a sum that do not say how they round. Where no sum is in a
-loop and each is computed once, it fused as many sums as the machine code lacks. If these are all that it may
-fuse, or none, then both programs have the same ones.
+loop and each is computed once, it fused at least as many sums as the machine code lacks: it makes sums of its
+own, too, for example of a sign (`FADD R1, |R0|, -RZ`). If all sums that may be fused are lacking, all are
+fused. If none is lacking, none is fused where the machine code has no more fused operations than the text.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.values import Values
@@ -25,6 +26,8 @@ class Sums(NamedTuple):
     """Of 32-bit floats."""
     fusible: int
     """How many have a product that may be fused with them."""
+    fused: float
+    """Fused operations of the text itself, of 32-bit floats; infinite where one is in a loop."""
     is_certain: bool
     """Whether each program computes each of them once, and each has one product and is of 32 bits."""
 
@@ -37,8 +40,9 @@ def sums(values: Values, programs: Sequence[Program]) -> Sums:
     return Sums(
         separate=separate,
         fusible=len(fusible),
+        fused=max(_count_once(each, _is_fused) for side in functions for each in side),
         is_certain=all(products == 1 and name.endswith(_FORMAT) for name, products in fusible)
-        and all(sum(map(_sums_once, side)) == separate for side in functions),
+        and all(sum(_count_once(each, _is_single_sum) for each in side) == separate for side in functions),
     )
 
 
@@ -46,21 +50,27 @@ def _is_sum(name: str) -> bool:
     return name.startswith(_SUMS)
 
 
+def _is_single_sum(name: str) -> bool:
+    return _is_sum(name) and name.endswith(_FORMAT)
+
+
+def _is_fused(name: str) -> bool:
+    return name.startswith(("fma.", "mad.")) and name.endswith(_FORMAT)
+
+
 def _products(values: Values, name: str, operands: Sequence[object]) -> int:
     """How many operands may be fused with a sum."""
     return sum(_is_product(values, each) for each in operands if isinstance(each, int)) * _is_free(name)
 
 
-def _sums_once(function: Function) -> float:
-    """How many sums a function computes; more than any number where one is in a loop."""
-    own = [(block, _sums_of(block)) for block in function.blocks]
+def _count_once(function: Function, is_counted: Callable[[str], bool]) -> float:
+    """How many such operations a function computes; more than any number where one is in a loop."""
+    own = [
+        (block, sum(is_counted(each.operation.name) for each in block.instructions))
+        for block in function.blocks
+    ]
     is_in_loop = any(count and _leads_back(function, block) for block, count in own)
     return float("inf") if is_in_loop else sum(count for _, count in own)
-
-
-def _sums_of(block: CodeBlock) -> int:
-    names = (each.operation.name for each in block.instructions)
-    return sum(_is_sum(name) and name.endswith(_FORMAT) for name in names)
 
 
 def _leads_back(function: Function, block: CodeBlock) -> bool:
@@ -91,5 +101,7 @@ def _is_product(values: Values, number: int) -> bool:
 
 def is_same(own: Sums, operations: Counter[str]) -> bool:
     """operations: of the machine code of both programs, by name."""
-    fused = own.separate - operations["FADD"]
-    return own.is_certain and not operations["FFMA by 1"] and fused in (0, own.fusible)
+    lacking = own.separate - operations["FADD"] - 2 * operations["FADD2"]
+    fused = operations["FFMA"] + 2 * operations["FFMA2"]
+    is_clear = lacking == own.fusible or (lacking == 0 and fused == own.fused)
+    return own.is_certain and not operations["FFMA by 1"] and is_clear

@@ -17,6 +17,9 @@ _ORDERS = {
 }  # fmt: skip
 """What each promises, by bits: one that lacks a bit of another orders less."""
 _SCOPES = (("singlethread",), ("wavefront",), ("cta", "workgroup"), ("cluster",), ("gpu", "agent"), ("sys",))
+_FENCES = re.compile(r"fence\.")
+_RELEASES = re.compile(r"(?:mbarrier|barrier\.cluster)\.arrive")
+_ACQUIRES = re.compile(r"(?:mbarrier\.(?:try|test)|barrier\.cluster\.)_?wait")
 _NAMES = re.compile(rf"\b(?:{'|'.join((*_ORDERS, *itertools.chain(*_SCOPES), 'syncscope'))})\b|[. \"()]+")
 
 
@@ -41,15 +44,24 @@ def _parts(event: Event) -> list[str]:
 
 
 def _orders(event: Event) -> list[int]:
-    """A fence of PTX that names none is `acq_rel`, any other access relaxed."""
-    orders = [_ORDERS[each] for each in _parts(event) if each in _ORDERS]
-    return orders or [3 if event.operation.word.startswith("fence.") else 0]
+    """A fence of PTX that names none is `acq_rel`, arriving at a barrier in memory or of a cluster is a
+    release, waiting there an acquire, and any other access is relaxed.
+    """
+    named = [_ORDERS[each] for each in _parts(event) if each in _ORDERS]
+    if named:
+        return named
+    word = event.operation.word
+    orders = (("acq_rel", _FENCES), ("release", _RELEASES), ("acquire", _ACQUIRES))
+    return [next((_ORDERS[name] for name, pattern in orders if pattern.match(word)), 0)]
 
 
 def _scope(event: Event) -> int:
-    """An atomic of PTX that names none has the GPU's, one of LLVM IR all; a plain access has none."""
+    """An atomic of PTX that names none has the GPU's, an `mbarrier` the block's, one of LLVM IR all; a plain
+    access has none.
+    """
     parts, act = _parts(event), event.effect.act
     named = [n for n, names in enumerate(_SCOPES) if not {*names}.isdisjoint(parts)]
     if not named and " " in event.operation.word:
         return len(_SCOPES) if act in (Act.SYNC, Act.ATOMIC) else -1
-    return max(named, default=4 if act is Act.ATOMIC else -1)
+    default = "gpu" if act is Act.ATOMIC else "cta" if event.operation.word.startswith("mbarrier") else ""
+    return max(named, default=next((n for n, names in enumerate(_SCOPES) if default in names), -1))

@@ -115,13 +115,19 @@ def extent_of(values: Values, operation: Operation, effect: Effect, parts: Seque
     address = parts[0]
     width = 64 if values.keys[address][:2] == ("sum", 64) else 32  # a register, some bytes further
     constant, terms = values.linear(width, address)
-    symbols = [atom for atom, times in terms if times == 1 and values.keys[atom][0] == "text"]
+    symbols = [atom for atom, times in terms if times == 1 and _is_symbol(values, atom)]
     for symbol in symbols:
         address = values.add(width, address, symbol, -1)
     varying = values.bits(values.add(width, address, values.constant(constant), -1))
     if len(symbols) > 1 or constant < 0 or varying < 0 or varying >> 31:
         return None
     return Extent(symbols[0] if symbols else -1, constant, varying, size)
+
+
+def _is_symbol(values: Values, number: int) -> bool:
+    """Not a special register, which may differ from thread to thread."""
+    key = values.keys[number]
+    return key[0] == "text" and not str(key[1]).startswith("%")
 
 
 def are_apart(values: Values, one: Event, other: Event) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from irdiff.effects import order, ways
 from irdiff.effects.lanes import Lanes
+from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
@@ -55,12 +56,16 @@ class Threads:
         """Whether a store is the same under either predicate, whichever of the threads makes it.
 
         Barriers have to stand between it and what else its threads do to these bytes, and all threads to come
-        where it stands.
+        where it stands. Likewise for each load that it depends on: else the threads may load other values.
         """
         return (
             self._store_the_same(base, head, event)
             and self._uniform.is_reached_by_all(event)
-            and all(self._is_kept_apart(event, step) for step in (1, -1))
+            and all(
+                self._is_kept_apart(each, step)
+                for each in (event, *self._loads(base, head, *event.address, *event.operands))
+                for step in (1, -1)
+            )
         )
 
     def _store_the_same(self, base: int, head: int, event: Event) -> bool:
@@ -73,6 +78,24 @@ class Threads:
         bits = self._bits(event) | self._lanes.vary(ours & theirs)
         classes = [self._classes(own, bits) for own in (ours - theirs, theirs - ours)]
         return None not in classes and classes[0] == classes[1]
+
+    def _loads(self, *numbers: int) -> Iterator[Event]:
+        """Those that values depend on."""
+        events = {event.number: event for block in self._side.blocks for event in block.events}
+        waiting, seen = [*numbers], set[int]()
+        while waiting:
+            number = waiting.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            event = events.get(number)
+            if event is None:
+                key = self._values.keys[number]
+                waiting += operands_of(key) if key[0] != "join" else []
+                continue
+            if event.effect.act is Act.LOAD:
+                yield event
+            waiting += [*event.address, *event.operands, *([] if event.guard is None else [event.guard])]
 
     def _bits(self, event: Event) -> int:
         return self._lanes.vary((*event.address, *event.operands))

@@ -166,6 +166,19 @@ TWO = f"{PRODUCT} {SUM} mul.f32 %r5, %r4, %r2; sub.f32 %r4, %r2, %r5;"
         ("mul.rn.f32 %r3, %r1, %r2; add.f32 %r4, %r3, %r1;", "", Bits.SAME),
         # one of two is fused: which one is open
         (TWO, "FFMA R1, R2, R3, R4; FMUL R1, R2, R3; FADD R1, R1, R4", Bits.UNKNOWN),
+        # and it stays open where the machine code has a sum more, of a sign
+        (
+            TWO,
+            "FFMA R1, R2, R3, R4; FMUL R1, R2, R3; FADD R1, R1, R4; FADD R1, |R0|, -RZ",
+            Bits.UNKNOWN,
+        ),
+        # all are single, and so are both of a packed sum; what the text fuses is no sum
+        (TWO, "FMUL2 R1, R2, R3; FADD2 R1, R1, R4", Bits.SAME),
+        (
+            f"fma.rn.f32 %r1, %r1, %r2, %r2; {PRODUCT} {SUM}",
+            "FFMA R1, R2, R3, R4; FMUL R1, R2, R3; FADD R1, R1, R4",
+            Bits.SAME,
+        ),
         # a sum stands twice in the machine code, so it may be fused in one of its places only
         (TWO, "FFMA R1, R2, R3, R4; FFMA R1, R2, R3, R4; FADD R1, R2, R3", Bits.UNKNOWN),
         (f"{PRODUCT} {SUM}", "FFMA R1, R2, R3, R4; FADD R1, R2, R3; FADD R1, R2, R3", Bits.UNKNOWN),
