@@ -241,7 +241,8 @@ def fill_of(tensor):
 def fill_word(value):
     if not isinstance(value, (bool, int, float)):
         return ""
-    return "zeros" if value == 0 else "ones" if value == 1 else f"const:{value}"
+    is_zero = value == 0 and not str(value).startswith("-")
+    return "zeros" if is_zero else "ones" if value == 1 else f"const:{value}"
 
 
 def shape_of(tensor):

@@ -153,14 +153,17 @@ def held_by(tensor):
     of a storage that was made of one: others often hold leftovers. Tables longer than `_MOST_WORDS` are not
     followed.
     """
-    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and hasattr(tensor, "untyped_storage")
-    if not is_plain or not tensor.is_contiguous() or str(tensor.dtype).partition(".")[2] not in _INTEGERS:
+    is_of_torch = hasattr(tensor, "untyped_storage")
+    if not is_of_torch or str(tensor.dtype).partition(".")[2] not in _INTEGERS:
         return []
     start = tensor.data_ptr()
     place = place_at(start) if start else None
     if place is None or not (tensor.itemsize == _WORD_BYTES or place.origin.is_of_words):
         return []
-    return list(_addresses(start, tensor.numel() * tensor.itemsize, {place.origin}))
+    # a view may leave out words between its own
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    size_bytes = (last + 1) * tensor.itemsize if tensor.numel() else 0
+    return list(_addresses(start, min(size_bytes, place.bytes_left), {place.origin}))
 
 
 def _addresses(start, size_bytes, above):

@@ -41,10 +41,11 @@ def seen(captured):
 
 
 def launched(captured):
-    """The kernel may have written to the storages of its arguments."""
+    """The kernel may have written to the storages of its arguments, and to those that they point to."""
     for _, value in captured.arguments:
         if isinstance(value, TensorArgument):
-            value.origin.state = ""
+            for origin in (value.origin, *(place.origin for _, place in value.held)):
+                origin.state = ""
 
 
 def _seen(name, value):
@@ -228,8 +229,14 @@ def _value(value):
     if hasattr(value, "item") and not hasattr(value, "fn") and not hasattr(value, "data_ptr"):
         value = value.item()  # a number of numpy's or torch's
     is_plain = isinstance(value, (bool, int, float, str)) or value is None
-    text = repr(value) if is_plain else text_of(value)
+    text = _plain(value) if is_plain else text_of(value)
     return text.replace(os.path.join(os.getcwd(), ""), "").replace(TRITON_ROOT, "<triton>")
+
+
+def _plain(value):
+    """What a number or a string is: a class of the program's own may print something else."""
+    plain = next((each for each in (bool, int, float, str) if isinstance(value, each)), None)
+    return repr(value) if plain is None else plain.__repr__(value)
 
 
 def _json(value):

@@ -44,7 +44,7 @@ def note(function, args, kwargs, result, device):
                 storages.label(storage, tensor, origin)
             elif _writes(name) or kwargs.get("out") is not None:
                 whole = tensor.numel() * tensor.itemsize == storage.nbytes()
-                origin.state = _written(name, args) if whole else ""
+                origin.state = _written(name, args, kwargs) if whole else ""
             elif device.startswith(("cuda", PINNED)):
                 origin.device = device  # moved there, which here takes no copy
         except (NotImplementedError, RuntimeError):  # a tensor that has no storage of its own
@@ -96,8 +96,9 @@ def _kind_of(tensor):
 
 
 def _fill_of(name, args, kwargs):
-    if name == "full":
-        return corpus_api.fill_word(kwargs.get("fill_value", args[1] if len(args) > 1 else None))
+    if name == "full":  # `new_full` has the tensor before the size
+        number = args[-1] if len(args) > 1 else None
+        return corpus_api.fill_word(kwargs.get("fill_value", number))
     return _FILLS.get(name, "")
 
 
@@ -107,10 +108,25 @@ def _writes(name):
     )
 
 
-def _written(name, args):
-    """Reads the fill from the name of a function: `torch.Tensor`, `torch._foreach_…_` and `torch.nn.init`."""
+def _written(name, args, kwargs):
+    """Reads the fill from the name of a function: `torch.Tensor`, `torch._foreach_…_`, `torch.nn.init`, and
+    what makes a tensor in the place of another (`out=`).
+    """
     name = name.removeprefix("_foreach_")
-    if name in ("zero_", "zeros_", "ones_"):
-        return "ones" if name == "ones_" else "zeros"
-    is_fill = name in ("fill_", "constant_") and len(args) > 1 and isinstance(args[1], (int, float))
-    return corpus_api.fill_word(args[1]) if is_fill else ""
+    if name in _WRITTEN:
+        return _WRITTEN[name]
+    if name == "full":
+        return _fill_of(name, args, kwargs)
+    if name == "__setitem__":
+        return corpus_api.fill_word(args[2]) if _is_whole(args[1]) else ""
+    numbers = [*args[1:2], *(kwargs[key] for key in ("value", "val") if key in kwargs)]
+    return corpus_api.fill_word(numbers[0]) if name in ("fill_", "constant_") and numbers else ""
+
+
+_WRITTEN = {"zero_": "zeros", "zeros_": "zeros", "ones_": "ones", "zeros": "zeros", "ones": "ones"}
+
+
+def _is_whole(index):
+    """Whether it names all elements."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(part is ... or (isinstance(part, slice) and part == slice(None)) for part in parts)

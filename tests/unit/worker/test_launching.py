@@ -40,6 +40,7 @@ class Call:
     call_options: dict[str, Any] = field(default_factory=dict)
     kernel: Callable[[], None] = kernel
     queue: dict[str, int] = field(default_factory=lambda: {"device": 0, "stream": 0})
+    arguments: list[Any] = field(default_factory=list)
 
     @property
     def function(self):
@@ -104,6 +105,19 @@ def test_what_a_storage_was_filled_with_last_is_said(described):
     assert "filled with empty" in made
     zeroed, half = described(Call({"out": out.zero_()})), described(Call({"out": out[:32].zero_()}))
     assert "filled with zeros" in zeroed and len({made, zeroed, half}) == 3
+
+
+def test_a_kernel_may_write_to_what_a_table_leads_to(load):
+    launching = load("launching")
+    table, out = (storages.StorageOrigin("made", "zeros") for _ in range(2))
+    held = [("0", storages.Place(out, 0))]
+    launching.launched(Call({}, arguments=[("t", launching.TensorArgument("", table, "zeros", held))]))
+    assert (table.state, out.state) == ("", "")
+
+
+def test_a_number_is_what_it_is_and_not_what_it_prints(described):
+    size = type("Size", (int,), {"__repr__": lambda self: "Size"})
+    assert described(Call({"n": size(3)})) == described(Call({"n": 3}))
 
 
 def test_stream_and_device_are_said_where_they_are_not_the_default(described):
