@@ -83,4 +83,5 @@ def _launches(pair: Pair) -> dict[str, list[object]]:
     if not isinstance(base, Launch) or not isinstance(head, Launch):
         return {}
     both = {name: [getattr(base, name), getattr(head, name)] for name in _LAUNCH_FIELDS}
+    both["launched"] = [base.launched.digest, head.launched.digest]
     return {name: values for name, values in both.items() if values[0] != values[1]}

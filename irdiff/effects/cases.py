@@ -13,7 +13,18 @@ from irdiff.backends.stages import ASSEMBLIES
 from irdiff.effects import agreement, compare, compare_with_sums, contraction
 from irdiff.effects.contraction import Sums
 from irdiff.errors import NormalizeError
-from irdiff.model import Artifact, Bits, ComparedCase, Effects, HazardKind, Meaning, NotShown, Sides, Verdict
+from irdiff.model import (
+    Artifact,
+    Bits,
+    ComparedCase,
+    Effects,
+    HazardKind,
+    Meaning,
+    NotShown,
+    Sides,
+    StageStatus,
+    Verdict,
+)
 from irdiff.stages import Stage
 from irdiff.texts import ir_of, title
 
@@ -34,13 +45,16 @@ _STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PRO
 
 _UNREAD = NotShown(reason="LLVM IR does the same, and no assembly that is made of it was read")
 """Later steps read more of it: flags like `nsw`, alignments, ranges, attributes."""
+_LAUNCHED_OTHERWISE = NotShown(reason="the code does the same, and what is launched with it differs")
+_PROVED = frozenset({Meaning.SAME, Meaning.ROUNDING})
 _ORDER_OF_LLVM_IR = "of LLVM IR alone, of which no assembly was read"
 """Later steps make other instructions of fences and barriers, and buffers have no addresses yet."""
 
 
 def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> Effects | None:
-    """None where the code of both sides was not compared."""
-    if case.verdict is not Verdict.CHANGED:
+    """None where the code of both sides was not compared, or where the launch alone differs."""
+    changed = {stage for stage, status in case.stages.items() if status is StageStatus.CHANGED}
+    if case.verdict is not Verdict.CHANGED or changed == {Stage.LAUNCH}:
         return None
     texts_of_stages = _texts(case, text_of)
     stage, texts = next(texts_of_stages, ("", None))
@@ -57,6 +71,8 @@ def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> 
         effects = _with(effects, hazards=(*violations, *effects.hazards), kind=Meaning.HAZARD)
     elif doubt := agreement.doubts(case.metadata):
         effects = _doubted(effects, doubt)
+    elif case.stages.get(Stage.LAUNCH) is StageStatus.CHANGED and effects.kind in _PROVED:
+        effects = _doubted(effects, _LAUNCHED_OTHERWISE)
     return _with_machine_code(case, effects, machine_code, sums) if effects.kind is Meaning.SAME else effects
 
 

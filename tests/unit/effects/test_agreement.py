@@ -9,7 +9,7 @@ import pytest
 from irdiff import effects
 from irdiff.effects import cases
 from irdiff.ir.sass import operations
-from irdiff.model import Artifact, Bits, Meaning, Sides, Verdict
+from irdiff.model import Artifact, Bits, Meaning, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from tests.elf_files import elf_file
 from tests.unit import runs
@@ -53,7 +53,7 @@ class Cubins:
         return self.texts.get(digest)
 
 
-def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin", ptx=PTX):
+def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin", ptx=PTX, stages=()):
     artifacts = {
         stage: Artifact(stage=stage, digest=sha256(stage.encode()), size_bytes=1)
         for stage in ("ptx", "cubin")
@@ -61,7 +61,7 @@ def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin", ptx=PTX):
     head = {**artifacts, "cubin": replace(artifacts["cubin"], digest=sha256(b"other"))}
     case = runs.case("a/x:1@sm_90", Verdict.CHANGED, artifacts=Sides(base=artifacts, head=head))
     sides = Sides(base=dict(metadata[0]), head=dict(metadata[1]))
-    case = replace(case, metadata=sides)
+    case = replace(case, metadata=sides, stages=dict(stages))
     texts = {sha256(b"cubin"): SASS, sha256(b"other"): SASS, **(machine_code or {})}
     return cases.of_case(case, lambda stage, digest: ptx, Cubins(texts, held))
 
@@ -105,6 +105,12 @@ def test_ptxas_may_be_wrong(head, kind, words):
     assert found.kind is kind
     assert words in "".join(found.said)
     assert (found.bits is Bits.SAME) == (kind is Meaning.SAME)
+
+
+def test_the_same_code_with_other_arguments_is_not_the_same():
+    launched_otherwise = {"launch": StageStatus.CHANGED}
+    assert of_case(stages={**launched_otherwise, "ttir": StageStatus.CHANGED}).kind is Meaning.NOT_SHOWN
+    assert of_case(stages=launched_otherwise) is None
 
 
 def test_machine_code_of_the_same_operations_needs_no_disassembler():

@@ -10,7 +10,7 @@ from irdiff.compare import cases, edit_digest
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.gate import accepting
 from irdiff.group.describer import CaseDescriber
-from irdiff.model import Sides, StageStatus, Verdict
+from irdiff.model import Artifact, Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.compiled import no_llvm
@@ -149,6 +149,7 @@ def test_every_stage_both_sides_machine_code_launcher_and_unreadable_bytes_count
 def test_what_the_launch_has_differently_counts(comparator):
     changes = [{}, {"grid": (2, 1, 1)}, {"grid": (3, 1, 1)}, {"options": {"num_stages": "3"}}]
     changes += [{"constexprs": {"BLOCK": "64"}}, {"attributes": {"x": "tt.divisibility=16"}}]
+    changes += [{"launched": Artifact(stage="launch", digest="1" * 64, size_bytes=1)}]
     row = changed(comparator, {"ttgir": mask(100)}, {"ttgir": mask(96)})
     assert len({edit_digest.of_case(row, row, pair(**change), comparator) for change in changes}) == len(
         changes
