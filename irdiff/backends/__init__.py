@@ -66,8 +66,10 @@ class Backend(Protocol):
     def assembly_facts(self, text: str) -> dict[str, Fact]:
         """Facts about the binary that its assembly states."""
 
-    def overused_registers(self, assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
-        """Headers that reserve fewer registers than the code names: what is wrong, and the lines."""
+    def faults(self, assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+        """Yields what is wrong with code by itself, and the lines: registers that its header does not
+        reserve, results that are read too early.
+        """
 
     def log_facts(self, log: str) -> dict[str, Fact]:
         """Facts in the log of its assembler."""

@@ -44,7 +44,7 @@ def assembly_facts(text: str) -> dict[str, Fact]:
     return {}
 
 
-def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+def faults(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
     return iter(())
 
 

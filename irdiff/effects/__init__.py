@@ -72,7 +72,7 @@ def _between(
 ) -> Iterator[Difference]:
     reader = _reader(stage)
     base, head = programs
-    yield from agreement.of_registers(stage, texts)
+    yield from agreement.of_code(stage, texts)
     if base.threads != head.threads:
         yield NotShown(reason="the kernel runs with another number of threads")
         return

@@ -37,9 +37,9 @@ def _violations(stage: str, text: Sequence[str], metadata: Metadata) -> Iterator
                 yield what, (CodeLine(number=number, text=line),)
 
 
-def of_registers(stage: str, texts: Sides[Sequence[str]]) -> Iterator[Hazard]:
-    """Headers of head that reserve fewer registers than its code names, where base's do not."""
-    return _new(texts.map(backends.of_assembly(stage).overused_registers))
+def of_code(stage: str, texts: Sides[Sequence[str]]) -> Iterator[Hazard]:
+    """What is wrong with head's code by itself, and not with base's."""
+    return _new(texts.map(backends.of_assembly(stage).faults))
 
 
 def _extra(metadata: Metadata) -> float:

@@ -6,7 +6,7 @@ The machine code is reported as `amdgcn`: a code object (`hsaco`) holds what the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from irdiff.backends.amd import code_generation
 from irdiff.backends.amd.assembly_metadata import assembly_facts
@@ -18,8 +18,10 @@ from irdiff.backends.code_generation import CodeGeneration
 from irdiff.backends.machine_operations import MachineOperations
 from irdiff.backends.statistic import OF_TEXT, Direction, Resource, Statistic
 from irdiff.ir import Ir, amdgcn
-from irdiff.model import Component, Fact
+from irdiff.ir.amdgcn import wait_states
+from irdiff.model import CodeLine, Component, Fact
 from irdiff.stages import Stage
+from irdiff.words import counted
 
 __all__ = [
     "ASSEMBLY",
@@ -43,9 +45,9 @@ __all__ = [
     "WARP_SIZE",
     "assembly_facts",
     "entry",
+    "faults",
     "log_facts",
     "occupancy",
-    "overused_registers",
     "read",
 ]
 
@@ -101,6 +103,14 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.CODE, "code size", "B", ("code_bytes",), "sections that execute"),
 )
 # fmt: on
+
+
+def faults(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+    yield from overused_registers(assembly)
+    for writer, reader, states, needed in wait_states.early(assembly):
+        what = f"`{reader.opcode}` reads what `{writer.opcode}` writes"
+        lines = (CodeLine(number=each.number, text=each.text[:200]) for each in (writer, reader))
+        yield f"{what} after {counted(states, 'wait state')}, and needs {needed}", tuple(lines)
 
 
 def log_facts(log: str) -> dict[str, Fact]:

@@ -41,9 +41,9 @@ __all__ = [
     "WARP_SIZE",
     "assembly_facts",
     "entry",
+    "faults",
     "log_facts",
     "occupancy",
-    "overused_registers",
     "read",
 ]
 
@@ -106,8 +106,8 @@ def assembly_facts(text: str) -> dict[str, Fact]:
     return {}
 
 
-def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
-    """None: ptxas allocates registers."""
+def faults(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+    """None: ptxas allocates registers and waits for results."""
     return iter(())
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from irdiff.ir.amdgcn import waits
+from irdiff.ir.amdgcn import wait_states, waits
 from irdiff.ir.body import JUMP, Body
 from irdiff.ir.program import (
     CACHE_POLICY,
@@ -141,9 +141,10 @@ whole blocks, as each of Triton is (LLVM, "User Guide for AMDGPU Backend", "unif
 
 
 def read(lines: Sequence[str]) -> Program:
-    """Raises ReadError."""
+    """Leaves out wait states of which `wait_states` knows what they are for. Raises ReadError."""
     functions: dict[str, Function] = {}
     declarations: list[str] = []
+    explained = wait_states.explained(lines)
     unknown: list[str] = []
     name, body = "", Body()
     symbols = {match.group(1) for line in lines if (match := re.match(r"\.type ([\w.$]+),@function", line))}
@@ -161,7 +162,7 @@ def read(lines: Sequence[str]) -> Program:
             declarations.append(code)
         elif label:
             body.end(JUMP, None, (label.group(1),), label.group(1))
-        elif code:
+        elif code and number not in explained:
             read_line = _line(code)
             unknown += read_line.unknown
             body.add(read_line.instructions)
