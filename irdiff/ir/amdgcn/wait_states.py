@@ -26,7 +26,7 @@ _REGISTER = re.compile(r"(?<![\w.$@])(?:([vs])\[(\d+):(\d+)\]|([vs]\d+|vcc|exec|
 _COMMA = re.compile(r",\s*(?![^\[]*\])")
 
 
-class Line(NamedTuple):
+class AssemblyLine(NamedTuple):
     number: int
     text: str
     opcode: str
@@ -37,19 +37,19 @@ class Line(NamedTuple):
     """The register that names a lane."""
 
 
-class Early(NamedTuple):
+class EarlyRead(NamedTuple):
     """A result that is read too early."""
 
-    writer: Line
-    reader: Line
+    writer: AssemblyLine
+    reader: AssemblyLine
     states: int
     needed: int
 
 
-def early(assembly: Sequence[str]) -> Iterator[Early]:
-    for pair in _pairs(assembly):
-        if pair.states < pair.needed:
-            yield Early(pair.writer, pair.reader, pair.states, pair.needed)
+def early(assembly: Sequence[str]) -> Iterator[EarlyRead]:
+    for each in _dependencies(assembly):
+        if each.states < each.needed:
+            yield EarlyRead(each.writer, each.reader, each.states, each.needed)
 
 
 def explained(assembly: Sequence[str]) -> frozenset[int]:
@@ -58,15 +58,15 @@ def explained(assembly: Sequence[str]) -> frozenset[int]:
     Not those that stand shortly behind a matrix instruction: it may need them, too.
     """
     lines = set[int]()
-    for pair in _pairs(assembly):
-        if pair.states - sum(pair.nops.values()) < pair.needed:
-            lines |= pair.nops.keys()
+    for each in _dependencies(assembly):
+        if each.states - sum(each.nops.values()) < each.needed:
+            lines |= each.nops.keys()
     return frozenset(lines) - _behind_matrices(assembly)
 
 
-class _Pair(NamedTuple):
-    writer: Line
-    reader: Line
+class _Dependency(NamedTuple):
+    writer: AssemblyLine
+    reader: AssemblyLine
     states: int
     """Between both."""
     needed: int
@@ -74,10 +74,10 @@ class _Pair(NamedTuple):
     """Of these, those of each `s_nop`, by its line."""
 
 
-def _pairs(assembly: Sequence[str]) -> Iterator[_Pair]:
+def _dependencies(assembly: Sequence[str]) -> Iterator[_Dependency]:
     if not any(map(_TARGET.match, assembly)):
         return
-    recent: list[tuple[int, Line]] = []
+    recent: list[tuple[int, AssemblyLine]] = []
     nops: dict[int, int] = {}
     now = 0
     for number, text in enumerate(assembly, 1):
@@ -88,7 +88,7 @@ def _pairs(assembly: Sequence[str]) -> Iterator[_Pair]:
         for at, writer in recent:
             if needed := _needed(writer, line):
                 between = {each: states for each, states in nops.items() if each > writer.number}
-                yield _Pair(writer, line, now - at - 1, needed, between)
+                yield _Dependency(writer, line, now - at - 1, needed, between)
         if line.opcode == "s_nop":
             nops[number] = _states(text)
         recent = [(at, each) for at, each in recent if now - at <= _MOST and each.results - line.results]
@@ -116,7 +116,7 @@ def _states(text: str) -> int:
     return int(rest, 0) + 1 if opcode == "s_nop" else 1
 
 
-def _needed(writer: Line, reader: Line) -> int:
+def _needed(writer: AssemblyLine, reader: AssemblyLine) -> int:
     """Wait states between a vector instruction and one that may read its results; 0 for none."""
     shared = writer.results & reader.reads
     vectors = {each for each in shared if each[0] == "v" and each != "vcc"}
@@ -138,7 +138,7 @@ def _needed(writer: Line, reader: Line) -> int:
     return max(needed)
 
 
-def _read(number: int, text: str) -> Line:
+def _read(number: int, text: str) -> AssemblyLine:
     opcode, _, rest = text.partition(" ")
     operands = [_registers(part) for part in _COMMA.split(rest)]
     count = 2 if _TWO_RESULTS.match(opcode) else 1
@@ -146,7 +146,7 @@ def _read(number: int, text: str) -> Line:
     results = frozenset[str]().union(*operands[:count]) if is_vector else frozenset[str]()
     sources = operands[count:] if is_vector and not _READS_RESULT.search(opcode) else operands
     named_lane = operands[2] if _NAMES_LANE.match(opcode) and len(operands) > 2 else frozenset[str]()
-    return Line(number, text, opcode, results, frozenset[str]().union(*sources), named_lane)
+    return AssemblyLine(number, text, opcode, results, frozenset[str]().union(*sources), named_lane)
 
 
 def _registers(text: str) -> frozenset[str]:
