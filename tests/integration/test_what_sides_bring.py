@@ -63,7 +63,7 @@ def test_whatever_a_launch_reads_is_compared_and_what_was_not_looked_at_is_said(
         assert what in done.stdout.splitlines()[0], done.stdout
     said = CliRunner().invoke(cli, ["explain", str(run), "f/all:spilling"]).output
     gate = CliRunner().invoke(cli, ["gate", str(run)]).output
-    assert "spill_store_bytes" in said
+    assert "spill store" in said
     assert "new: spill_store_bytes" in gate
 
 
