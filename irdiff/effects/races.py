@@ -21,8 +21,8 @@ def may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
 
     A fence of proxies stands between an access of the generic proxy, or an `mbarrier`, and a later one of the
     asynchronous proxy; the other way around a wait is such a fence (PTX ISA, "Async proxy"). A wait of tensor
-    memory stands between a load or store of a thread and what writes, reads or tells others; who reads the
-    registers of a load waits for it anyway (PTX ISA, "tcgen05 Memory Consistency Model").
+    memory stands between a load or store of a thread and what writes, reads or tells others (PTX ISA,
+    "tcgen05 Memory Consistency Model").
     """
     if ways.GROUPS.match(fence) and not ways.IN_BACKGROUND.match(one.operation.name):
         return False

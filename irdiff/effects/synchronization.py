@@ -17,9 +17,11 @@ from irdiff.model import Harmless, Hazard, HazardKind, NotShown
 _Difference = Hazard | Harmless | NotShown
 _SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|tcgen05\.wait|llvm\..*(?:barrier|bar\.)")
 _NEEDED_ONLY_BETWEEN = re.compile(
-    r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|tcgen05\.wait|llvm\..*barrier(?!\.cluster)"
+    r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|tcgen05\.wait::st|llvm\..*barrier(?!\.cluster)"
 )
-"""Barriers of all threads of a block and waits of tensor memory: they keep accesses apart and do no more."""
+"""Barriers of all threads of a block and waits for stores to tensor memory: they keep accesses apart and do
+no more. A wait for loads also says when their registers may be read.
+"""
 _FENCE = "fence.proxy.async.shared::cta"
 _TELLS = re.compile(r"arrive|cluster|mbarrier|\.(?:acquire|release|acq_rel|volatile|relaxed)")
 _SUM_UP = frozenset({Act.ATOMIC, Act.LANES})
