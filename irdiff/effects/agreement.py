@@ -38,7 +38,7 @@ def _violations(stage: str, text: Sequence[str], metadata: Metadata) -> Iterator
 
 
 def of_code(stage: str, texts: Sides[Sequence[str]]) -> Iterator[Hazard]:
-    """What is wrong with head's code by itself, and not with base's."""
+    """Head's code has faults of its own that base's code has not."""
     return _new(texts.map(backends.of_assembly(stage).faults))
 
 

@@ -80,7 +80,7 @@ class NodeTable:
         return mask
 
     def zeros(self, number: int) -> int:
-        """As many of the lowest bits are 0."""
+        """How many of the lowest bits are always 0."""
         most = self.bits(number)
         return (most & -most).bit_length() - 1 if most else 64
 

@@ -107,10 +107,10 @@ STATISTICS: tuple[Statistic, ...] = (
 
 def faults(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
     yield from overused_registers(assembly)
-    for writer, reader, states, needed in wait_states.early(assembly):
-        what = f"`{reader.opcode}` reads what `{writer.opcode}` writes"
-        lines = (CodeLine(number=each.number, text=each.text[:200]) for each in (writer, reader))
-        yield f"{what} after {counted(states, 'wait state')}, and needs {needed}", tuple(lines)
+    for each in wait_states.early(assembly):
+        what = f"`{each.reader.opcode}` reads what `{each.writer.opcode}` writes"
+        lines = (CodeLine(number=line.number, text=line.text[:200]) for line in (each.writer, each.reader))
+        yield f"{what} after {counted(each.states, 'wait state')}, and needs {each.needed}", tuple(lines)
 
 
 def log_facts(log: str) -> dict[str, Fact]:

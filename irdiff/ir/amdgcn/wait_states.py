@@ -37,19 +37,21 @@ class AssemblyLine(NamedTuple):
     """The register that names a lane."""
 
 
-class EarlyRead(NamedTuple):
-    """A result that is read too early."""
+class Dependency(NamedTuple):
+    """A result and an instruction of its block that reads it and needs wait states between."""
 
     writer: AssemblyLine
     reader: AssemblyLine
     states: int
+    """Between both."""
     needed: int
+    nops: dict[int, int]
+    """Of these, those of each `s_nop`, by its line."""
 
 
-def early(assembly: Sequence[str]) -> Iterator[EarlyRead]:
-    for each in _dependencies(assembly):
-        if each.states < each.needed:
-            yield EarlyRead(each.writer, each.reader, each.states, each.needed)
+def early(assembly: Sequence[str]) -> Iterator[Dependency]:
+    """Yields each result that is read too early."""
+    return (each for each in _dependencies(assembly) if each.states < each.needed)
 
 
 def explained(assembly: Sequence[str]) -> frozenset[int]:
@@ -64,17 +66,7 @@ def explained(assembly: Sequence[str]) -> frozenset[int]:
     return frozenset(lines) - _behind_matrices(assembly)
 
 
-class _Dependency(NamedTuple):
-    writer: AssemblyLine
-    reader: AssemblyLine
-    states: int
-    """Between both."""
-    needed: int
-    nops: dict[int, int]
-    """Of these, those of each `s_nop`, by its line."""
-
-
-def _dependencies(assembly: Sequence[str]) -> Iterator[_Dependency]:
+def _dependencies(assembly: Sequence[str]) -> Iterator[Dependency]:
     if not any(map(_TARGET.match, assembly)):
         return
     recent: list[tuple[int, AssemblyLine]] = []
@@ -88,7 +80,7 @@ def _dependencies(assembly: Sequence[str]) -> Iterator[_Dependency]:
         for at, writer in recent:
             if needed := _needed(writer, line):
                 between = {each: states for each, states in nops.items() if each > writer.number}
-                yield _Dependency(writer, line, now - at - 1, needed, between)
+                yield Dependency(writer, line, now - at - 1, needed, between)
         if line.opcode == "s_nop":
             nops[number] = _states(text)
         recent = [(at, each) for at, each in recent if now - at <= _MOST and each.results - line.results]
