@@ -1,13 +1,14 @@
 """Where the change of a case comes from: the components charged, and the pass that began it.
 
-Every stage whose output changed is examined. Where what entered it is the same on both sides, it did it.
-Where that differs too, head's stage is run on *base's* input (stage swap): if it makes base's output, it is
-innocent and only passes a difference on. Where it cannot read base's text, base's stage is tried on head's;
-where neither works, the stage is not separable, and the note says why. Where one compiler makes both sides,
-every stage behind the first that differs is innocent.
+The stages are examined from the last one that differs backwards, until one makes the whole difference by
+itself. That is a stage whose input is the same on both sides, or one that makes head's output of *base's*
+input, too (stage swap). What is before it has no effect, and is not examined. A stage that makes base's
+output of base's input only passes a difference on. Where head's stage cannot read base's text, base's is
+tried on head's; where neither works, the stage is not separable, and the note says why. Where one compiler
+makes both sides, no stage behind the first that differs can be the cause.
 
-In the first changed stage the IR between passes of both sides is compared (`first_divergent_pass`). In
-the stage from TTGIR to LLVM IR it also separates lowering (MLIR passes) from LLVM's own optimizer, whose pass
+In the stage found the IR between passes of both sides is compared (`first_divergent_pass`). In the stage from
+TTGIR to LLVM IR it also separates lowering (MLIR passes) from LLVM's own optimizer, whose pass
 `attribute.llvm_passes` names for who asks.
 """
 
@@ -116,8 +117,7 @@ class _CaseAttribution:
         self._is_quiet = False
         """Whether that pass is a lowering with an edit which LLVM's optimizer may take back."""
         self._cause = ""
-        """The last stage that makes head's output of base's text: what is before it has no effect."""
-        self._without_effect: Divergence | None = None
+        """The last stage that makes the whole difference: what is before it has no effect."""
         self._spelling: dict[str, bool] = {}
         """By stage whether its texts differ in their spelling alone."""
         self._charges: list[Charge] = []
@@ -164,15 +164,13 @@ class _CaseAttribution:
             base, head = (side.toolchain.digest for side in self.subject.sides)
             if component is Component.RUNTIME or base == head:
                 return replace(origin, charged=(component,))
-        charges += [self._frontend(), *map(self._stage, range(1, len(self.stages)))]
+        charges += self._contributing()
         notes = [note for _, note in charges if note]
         stage = self._first_stage(origin.stage)
         if stage != origin.stage:
             notes.insert(0, f"{origin.stage} differs only in how it is printed")
-        if self._cause:
-            gone = self._without_effect
-            edit = f"the edit of {gone.name}" if gone else f"what differs in {stage}"
-            notes.insert(0, f"{edit} has no effect: head's {self._cause} stage makes the same of base's text")
+        if origin.stage != Stage.LAUNCH and self._cause and reported(self._cause) != stage:
+            notes.insert(0, self._nothing_before_matters(stage))
             stage = reported(self._cause)
         divergence = self._divergence
         charged = {component for component, _ in charges if component is not None}
@@ -182,6 +180,14 @@ class _CaseAttribution:
             masked=divergence.masked if divergence else (),
             charged=tuple(sorted(charged, key=list(Component).index)),
             note="; ".join(dict.fromkeys(notes)),
+        )
+
+    def _nothing_before_matters(self, stage: str) -> str:
+        before = self.stages[self.stages.index(self._cause) - 1]
+        if self._is_equal(before):
+            return f"what differs in {stage} has no effect: {before} is the same again"
+        return (
+            f"what differs in {stage} has no effect: head's {self._cause} stage makes the same of base's text"
         )
 
     def _launches_differ(self) -> bool:
@@ -207,6 +213,17 @@ class _CaseAttribution:
     def _has_tool(self) -> bool:
         return any(side.substitute for side in self.subject.sides)
 
+    def _contributing(self) -> list[Charge]:
+        """Of the stages from the last one back to that which makes the whole difference."""
+        charges: list[Charge] = []
+        for index in range(len(self.stages) - 1, 0, -1):
+            if self._is_equal(self.stages[index]):
+                continue
+            charges.insert(0, self._stage(index))
+            if self._cause:
+                return charges
+        return [self._frontend(), *charges]
+
     def _frontend(self) -> Charge:
         differing = [f.detail for f in self.case.findings if f.kind is FindingKind.SPECIALIZATION_DIFFERS]
         if differing:
@@ -219,10 +236,11 @@ class _CaseAttribution:
 
     def _stage(self, index: int) -> Charge:
         before, stage = self.stages[index - 1], self.stages[index]
-        if self._is_equal(stage):
-            return _INNOCENT
-        if not self._is_equal(before):
+        # An assembler may read another spelling of equal text differently.
+        is_same_input = self._is_equal(before) and (stage not in BINARIES or self._is_one_text(before))
+        if not is_same_input:
             return _INNOCENT if self._is_one_compiler else self._swapped(before, stage)
+        self._cause = stage
         if stage in _BY_PASSES:
             return self._by_passes(stage)
         # Of a tool's call nothing is recorded, so it is not made again here.
@@ -261,11 +279,11 @@ class _CaseAttribution:
 
     def _sole_cause(self, stage: str, swapped: Replayed) -> Charge:
         """The stage makes head's output of base's text: whatever differs before it has no effect."""
-        self._without_effect = self._without_effect or self._divergence
-        self._cause, self._divergence, self._step = stage, None, None
+        self._cause = stage
         if stage == Stage.LLIR:
             return self._by_passes(stage, text="base")
-        return _component(stage, swapped), ""
+        own = self._replay("base", "base", stage, Dump.NONE)
+        return _component(stage, own, swapped), settings_change(own, swapped)
 
     def _by_passes(self, stage: str, *, text: str = "") -> Charge:
         """The stage did it: which of its passes began it? On each side's own text, or on that of one side."""
@@ -283,13 +301,12 @@ class _CaseAttribution:
         name, note = divergence.name, divergence.note
         if note and not note.startswith(f"{name} "):
             note = f"{name}: {note}"
-        if self._divergence is None:
-            self._divergence, self._step = divergence, self._kept(divergence, base, head)
-            edit = self._step.edit("mlir")
-            self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(edit))
-            if self._is_quiet:
-                self._charges.append((Component.LLVM_CODEGEN, ""))
-                note = f"{name} differs in address arithmetic alone, which LLVM's optimizer may undo"
+        self._divergence, self._step = divergence, self._kept(divergence, base, head)
+        edit = self._step.edit("mlir")
+        self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(edit))
+        if self._is_quiet:
+            self._charges.append((Component.LLVM_CODEGEN, ""))
+            note = f"{name} differs in address arithmetic alone, which LLVM's optimizer may undo"
         return component, note
 
     def _lowering_or_llvm(self, stage: str, base: Replayed, head: Replayed) -> Charge:
@@ -344,6 +361,9 @@ class _CaseAttribution:
         if status in (StageStatus.IDENTICAL, StageStatus.EQUIVALENT):
             return True
         return stage in MLIR and self._differs_in_spelling(stage)
+
+    def _is_one_text(self, stage: str) -> bool:
+        return len({side[stage].digest for side in self.case.artifacts}) == 1
 
     def _are_same_artifacts(self, stage: str) -> bool:
         base, head = (side[stage].digest for side in self.case.artifacts)

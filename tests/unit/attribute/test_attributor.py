@@ -54,7 +54,8 @@ TTGIR_DIFFERS = [
 TTGIR_ONLY = ({"ttir": ONE, "ttgir": TWO}, {"ttir": ONE, "ttgir": THREE})
 TEXTS = {
     "ONE": ONE, "TWO": TWO, "THREE": THREE, "FOUR": FOUR, "PTX": PTX, "OTHER_PTX": OTHER_PTX,
-    "THIRD_PTX": PTX.replace("16", "18"), "SIZED": SIZED, "UNSIZED": SIZED.replace(", allocation.size = 8 : i32", ""),
+    "THIRD_PTX": PTX.replace("16", "18"), "PTX_WITH_A_COMMENT": PTX + "// a comment\n",
+    "SIZED": SIZED, "UNSIZED": SIZED.replace(", allocation.size = 8 : i32", ""),
     **{f"LLVM_{n}": llvm(n) for n in (1, 2, 3, 9)}, "LLVM_1_WITH_A_COMMENT": f"; a comment\n{llvm(1)}",
     "LOWERED_ONE": lowered("llvm.one"), "LOWERED_TWO": lowered("llvm.two"),
     "BARRIER": lowered("nvvm.barrier0"), "FENCE": lowered("nvvm.fence"),
@@ -84,7 +85,9 @@ def test_what_is_charged(replayer, case):
     if "hsaco" in case["base"]:
         changes = {"stages": {"amdgcn": StageStatus.CHANGED}, "origin": runs.origin("amdgcn")}
         changes["case_id"] = "matmul/tma:fp16@gfx942"
-    found = attribute(replayer, replayer.case(texts(case["base"]), texts(case["head"]), **changes))
+    compared = replayer.case(texts(case["base"]), texts(case["head"]), **changes)
+    equivalent = dict.fromkeys(case.get("equivalent", ()), StageStatus.EQUIVALENT)
+    found = attribute(replayer, replace(compared, stages={**compared.stages, **equivalent}))
     assert list(found.origin.charged) == case["charged"]
     assert (found.origin.stage, found.origin.pass_name) == (case["stage"], case.get("pass"))
     assert case["note"] in found.origin.note if "note" in case else not found.origin.note
