@@ -102,13 +102,14 @@ def matched(captured: Sequence[CapturedWorkload], sides: Sides[Side], options: O
     if not pairs and options.shard == (1, 1):
         raise _nothing_selected(options)
     base, head = (side.corpus for side in sides)
-    if base.digest == head.digest:
-        return pairs
-    return renames.join(
-        pairs,
-        lambda launch: kernel_sources.source_of(base, launch),
-        lambda launch: kernel_sources.source_of(head, launch),
-    )
+    if base.digest != head.digest:
+        pairs = renames.join(
+            pairs,
+            pairing.entries(captured),
+            lambda launch: kernel_sources.source_of(base, launch),
+            lambda launch: kernel_sources.source_of(head, launch),
+        )
+    return sorted(pairing.in_order(pairs), key=lambda pair: pair.id)
 
 
 def _nothing_selected(options: Options) -> NothingComparedError:

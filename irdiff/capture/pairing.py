@@ -22,6 +22,8 @@ from irdiff.capture.catalog import Catalog
 from irdiff.model import CaptureFailure, Launch, Options, Pair, Sides, Target
 
 Captured = Launch | CaptureFailure
+Entry = tuple[str, str]
+"""A workload and a label there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +37,29 @@ def pairs(captured: Iterable[CapturedWorkload], options: Options) -> list[Pair]:
     """Includes launches of one side only, and failed ones. A launch that is declared not to support a target
     is no case: `irdiff corpus check` tests those.
     """
-    every = (pair for of_workload in captured for pair in _in_order(list(_pairs(of_workload, options))))
+    every = (pair for of_workload in captured for pair in _pairs(of_workload, options))
     return sorted(every, key=lambda pair: pair.id)
+
+
+def entries(captured: Iterable[CapturedWorkload]) -> Sides[frozenset[Entry]]:
+    """Returns the workloads and labels that each side has, with or without launches."""
+    by_side = Sides(base=set[Entry](), head=set[Entry]())
+    for of_workload in captured:
+        for catalog, names in zip(of_workload.catalogs, by_side, strict=True):
+            names.update((launch.workload, launch.label) for launch in catalog.launches)
+            failed = (case_ids.parse(failure.id) for failure in catalog.failures)
+            names.update((name.workload, name.entry) for name in failed)
+    return by_side.map(frozenset)
+
+
+def in_order(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """Marks pairs whose launches both sides call in different orders, in each workload and target."""
+    by_workload: dict[tuple[str, str, str], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        base, head = (case_ids.parse(side.id if side else "").workload for side in (pair.base, pair.head))
+        by_workload[base, head, pair.target.name].append(pair)
+    for of_workload in by_workload.values():
+        yield from _in_order(of_workload)
 
 
 def _in_order(pairs: Sequence[Pair]) -> Iterator[Pair]:

@@ -3,6 +3,9 @@
 First launches whose source, with all callees, is the same (a moved kernel); then kernels whose own text is
 similar apart from the kernel's name (a renamed one, perhaps edited a little). A kernel is matched as a whole,
 then its launches by label and specialization.
+
+A workload or a label is matched with another one only if base alone has the former and head alone the latter.
+A launch that one of them drops and another gains is removed and added: both launch something else now.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.capture import pairing
-from irdiff.capture.pairing import specialization
-from irdiff.model import Launch, Pair
+from irdiff.capture.pairing import Entry, specialization
+from irdiff.model import Launch, Pair, Sides
 
 LIKENESS = 0.85
 """The least share of lines that two kernels must have in common. Git's default for a renamed file is 0.5;
@@ -33,11 +36,13 @@ Source = Callable[[Launch], str]
 """The text of a launch's kernel on its own side; empty if it cannot be found."""
 
 
-def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> list[Pair]:
-    """Joins the pairs of a renamed kernel under the id that they have at head."""
+def join(
+    pairs: Sequence[Pair], entries: Sides[frozenset[Entry]], base_source: Source, head_source: Source
+) -> list[Pair]:
+    """Joins the pairs of a renamed kernel under the id that they have at head. `entries`: of both sides."""
     removed = [pair.base for pair in pairs if isinstance(pair.base, Launch) and pair.head is None]
     added = [pair.head for pair in pairs if isinstance(pair.head, Launch) and pair.base is None]
-    renamed = match(removed, added, base_source, head_source)
+    renamed = match(removed, added, entries, base_source, head_source)
     by_place = {(pair.launch_id, pair.target.name): pair for pair in pairs}
     joined, gone = [], set()
     for before, after in renamed.items():
@@ -52,14 +57,24 @@ def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> lis
 
 
 def match(
-    removed: Sequence[Launch], added: Sequence[Launch], base_source: Source, head_source: Source
+    removed: Sequence[Launch],
+    added: Sequence[Launch],
+    entries: Sides[frozenset[Entry]],
+    base_source: Source,
+    head_source: Source,
 ) -> dict[str, str]:
     """Maps ids at base to ids at head. No id may be on both sides."""
+    alone = entries.base ^ entries.head
+    in_both = {workload for workload, _ in entries.base} & {workload for workload, _ in entries.head}
+
+    def may_be(key: _Kernel, other: _Kernel) -> bool:
+        return key[0] == other[0] or in_both.isdisjoint((key[0], other[0]))
+
     old, new = _by_kernel(removed), _by_kernel(added)
-    pairs = _same_source(old, new)
+    pairs = _same_source(old, new, may_be)
     rest_old = {key: launches for key, launches in old.items() if key not in pairs}
     rest_new = {key: launches for key, launches in new.items() if key not in pairs.values()}
-    pairs.update(_alike(rest_old, rest_new, base_source, head_source))
+    pairs.update(_alike(rest_old, rest_new, may_be, base_source, head_source))
     names: dict[str, str] = {}
     for before, after in pairs.items():
         # by label first, then by what was specialized
@@ -69,7 +84,7 @@ def match(
                 _each_once(new[after]),
                 lambda launch: (launch.label, specialization(launch)),
                 lambda launch: launch.label,
-                specialization,
+                lambda launch: (launch.workload, launch.label) in alone and specialization(launch),
             )
         )
     return names
@@ -77,6 +92,8 @@ def match(
 
 _Kernel = tuple[str, str]
 _Kernels = Mapping[_Kernel, list[Launch]]
+_MayBe = Callable[[_Kernel, _Kernel], bool]
+"""Whether a kernel of base may have become one of head."""
 
 
 def _by_kernel(launches: Iterable[Launch]) -> _Kernels:
@@ -90,21 +107,25 @@ def _each_once(launches: Iterable[Launch]) -> list[Launch]:
     return list({launch.id: launch for launch in launches}.values())
 
 
-def _same_source(old: _Kernels, new: _Kernels) -> dict[_Kernel, _Kernel]:
+def _same_source(old: _Kernels, new: _Kernels, may_be: _MayBe) -> dict[_Kernel, _Kernel]:
     pairs: dict[_Kernel, _Kernel] = {}
     for key, launches in old.items():
         digests = {launch.source_digest for launch in launches}
         same = [
             other
             for other, theirs in new.items()
-            if other not in pairs.values() and digests & {launch.source_digest for launch in theirs}
+            if may_be(key, other)
+            and other not in pairs.values()
+            and digests & {launch.source_digest for launch in theirs}
         ]
         if same:
             pairs[key] = max(same, key=lambda other: (other[1] == key[1], _name_likeness(key, other)))
     return pairs
 
 
-def _alike(old: _Kernels, new: _Kernels, base_source: Source, head_source: Source) -> dict[_Kernel, _Kernel]:
+def _alike(
+    old: _Kernels, new: _Kernels, may_be: _MayBe, base_source: Source, head_source: Source
+) -> dict[_Kernel, _Kernel]:
     """Pairs from the most similar down."""
     if len(old) * len(new) > _MAX_PAIRS:
         return {}
@@ -113,6 +134,8 @@ def _alike(old: _Kernels, new: _Kernels, base_source: Source, head_source: Sourc
     scored = []
     for key, ours in before.items():
         for other, theirs in after.items():
+            if not may_be(key, other):
+                continue
             one, another = old[key][0], new[other][0]
             kin = any(getattr(one, name) == getattr(another, name) for name in _OF_KIN)
             similarity = _likeness(ours, theirs)

@@ -74,10 +74,12 @@ def _work(command, words):
     modules = dict(sys.modules)
     with open("/proc/self/maps") as file:
         maps = file.read()
-    environment = _environment()
+    load_package()
+    from irdiff_worker.compile import settings
+
+    environment = settings.variables_of_c()
     if words:
         _try_all(importlib.import_module, ["torch"])  # which takes up to six seconds
-    load_package()
     if command == "identify":
         from irdiff_worker import loaded
         from irdiff_worker.compile import defaults
@@ -88,7 +90,7 @@ def _work(command, words):
         os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
     from irdiff_worker.capture import noted
-    from irdiff_worker.compile import llvm_calls, outside, settings, staged_compile
+    from irdiff_worker.compile import llvm_calls, outside, staged_compile
     from irdiff_worker.serve import extra_packages, operations, server
 
     noted.watch_files()
@@ -103,15 +105,6 @@ def _work(command, words):
     gc.freeze()
     hello = {"addresses_fixed": fixed, "environment": environment}
     server.serve_worker(requests_fd, replies_fd, operations, hello)
-
-
-def _environment():
-    """Includes variables that were set without Python: C++ reads these too."""
-    entries, variables, number = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), {}, 0
-    while entries[number] is not None:
-        name, _, value = os.fsdecode(entries[number]).partition("=")
-        variables[name], number = value, number + 1
-    return variables
 
 
 def _fix_addresses():

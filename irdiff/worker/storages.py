@@ -21,7 +21,7 @@ FAKE_ADDRESS_BITS = 44
 """Storages of fake tensors lie this far apart."""
 _MOST_WORDS = 1 << 16
 _WORD_BYTES = ctypes.sizeof(ctypes.c_int64)
-_INTEGERS = "uint8 int8 int16 uint16 int32 uint32 int64 uint64".split()
+_WORDS = ("int64", "uint64")
 _OF_WORDS = re.compile(r" as (i|u|int|uint)64 ")
 _LEAST_ADDRESS = 1 << 32
 """Allocations lie above it, and most numbers that a launch passes lie below."""
@@ -140,11 +140,14 @@ def place_at(address):
     fake = _fakes.get(base)
     if fake is not None and address - base <= fake.size_bytes:
         return Place(fake.origin, address - base)
+    behind = None
     for storage in list(_of_torch):
-        start = storage.data_ptr()
-        if start <= address < start + max(storage.nbytes(), 1):
-            return Place(origin_of_torch(storage), address - start, start + storage.nbytes() - address)
-    return None
+        start, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+        if start <= address < max(end, start + 1):
+            return Place(origin_of_torch(storage), address - start, end - address)
+        if address == end:  # the allocator puts its own words between two storages
+            behind = Place(origin_of_torch(storage), end - start)
+    return behind
 
 
 def held_by(tensor):
@@ -153,12 +156,10 @@ def held_by(tensor):
     of a storage that was made of one: others often hold leftovers. Tables longer than `_MOST_WORDS` are not
     followed.
     """
-    is_of_torch = hasattr(tensor, "untyped_storage")
-    if not is_of_torch or str(tensor.dtype).partition(".")[2] not in _INTEGERS:
-        return []
-    start = tensor.data_ptr()
+    start = tensor.data_ptr() if hasattr(tensor, "untyped_storage") else 0
     place = place_at(start) if start else None
-    if place is None or not (tensor.itemsize == _WORD_BYTES or place.origin.is_of_words):
+    is_of_words = str(tensor.dtype).partition(".")[2] in _WORDS
+    if place is None or not (is_of_words or place.origin.is_of_words):
         return []
     # a view may leave out words between its own
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))

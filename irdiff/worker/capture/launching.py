@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import json
 import os
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from ..texts import jit_function, sha256_of_file, text_of
 from . import noted
 from .describe import TRITON_ROOT, is_temporary_file, kernel_name
 
+_NAN_BITS = "7ff8000000000000"
+"""Of the NaN that `float` makes. Another sign or another payload is another value for a kernel."""
 _ALIGNED_BYTES = 16
 """The alignment that Triton specializes pointers on."""
 
@@ -236,6 +239,8 @@ def _value(value):
 def _plain(value):
     """What a number or a string is: a class of the program's own may print something else."""
     plain = next((each for each in (bool, int, float, str) if isinstance(value, each)), None)
+    if plain is float and value != value and (bits := struct.pack(">d", value).hex()) != _NAN_BITS:
+        return f"nan, bits {bits}"
     return repr(value) if plain is None else plain.__repr__(value)
 
 

@@ -65,6 +65,7 @@ def install():
     torch.set_default_device = torch_storages.set_default_device
     torch.Generator = _generator()
     torch_operators.install(_with_redirector)
+    torch_storages.install(torch)
     for owner, name in _CALLED_BACK:
         setattr(owner, name, _with_redirector(getattr(owner, name)))
     _Redirector().__enter__()

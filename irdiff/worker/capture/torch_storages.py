@@ -7,6 +7,8 @@ program moves it.
 
 from __future__ import annotations
 
+import functools
+
 from .. import corpus_api, storages
 
 _FILLS = {"zeros": "zeros", "ones": "ones", "empty": "empty", "empty_strided": "empty"}
@@ -15,7 +17,7 @@ _MAKES = (
     " rand randint randn randperm scalar_tensor tensor zeros"
 ).split()
 _ONLY_VIEWS = frozenset(
-    "as_strided_ detach_ rename_ requires_grad_ resize_ share_memory_ squeeze_ swapaxes_ swapdims_ t_"
+    "as_strided_ detach_ rename_ requires_grad_ share_memory_ squeeze_ swapaxes_ swapdims_ t_"
     " transpose_ unsqueeze_".split()
 )
 """They write no value, though their names end in `_`."""
@@ -53,6 +55,28 @@ def note(function, args, kwargs, result, device):
 
 default_device = "cuda"
 """The device of tensors that are created without one."""
+
+
+def install(torch):
+    """Storages are written to past torch's functions of tensors, too."""
+    for owner in (torch.UntypedStorage, torch.TypedStorage):
+        for name in ("fill_", "copy_"):
+            setattr(owner, name, _noting_writes(getattr(owner, name), name))
+
+
+def _noting_writes(function, name):
+    @functools.wraps(function)
+    def write(storage, *args, **kwargs):
+        result = function(storage, *args, **kwargs)
+        untyped = getattr(storage, "_untyped_storage", storage)
+        origin = storages.origin_of_torch(untyped)
+        if origin is not None:
+            fill = corpus_api.fill_word(args[0]) if name == "fill_" and args else ""
+            are_bytes = untyped is storage and fill not in ("", "zeros")
+            origin.state = f"bytes of {fill}" if are_bytes else fill
+        return result
+
+    return write
 
 
 def set_default_device(device):

@@ -36,7 +36,7 @@ class Remembered:
             return None
         named = [word for flag in flags for word in flag.split("=") if os.path.isfile(word)]
         contents = [sha256_of_file(path) for path in [source, *named]]
-        key = sha256(json.dumps(["assembled/1", digest, flags, contents]))
+        key = sha256(json.dumps(["assembled/2", digest, flags, contents]))
         return os.path.join(self._folder, key[:2], key[2:])
 
 
@@ -47,7 +47,13 @@ def read(path):
             digest, log, binary = file.read().split(b"\n", 2)
     except (OSError, ValueError):
         return None
-    return (binary, json.loads(log)) if sha256(log + binary).encode() == digest else None
+    return (binary, json.loads(log)) if _digest(path, log, binary) == digest else None
+
+
+def _digest(path, log, binary):
+    """Covers the key, which the end of the path is: a file at another place is damaged."""
+    key = "".join(path.split(os.sep)[-2:])
+    return sha256(key.encode() + log + binary).encode()
 
 
 def write(path, binary, log):
@@ -57,7 +63,7 @@ def write(path, binary, log):
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(part, "wb") as file:
-            file.write(sha256(encoded_log + binary).encode() + b"\n" + encoded_log + b"\n" + binary)
+            file.write(_digest(path, encoded_log, binary) + b"\n" + encoded_log + b"\n" + binary)
         os.replace(part, path)
     except OSError:
         if os.path.exists(part):

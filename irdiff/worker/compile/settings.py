@@ -2,12 +2,17 @@
 
 The stages read them at any time, so a launch keeps what its workload had changed by then, and its child
 compiles under exactly that. A replaced function or object has no digest: such a launch is compiled each time.
+
+Kept are the variables of Python and of C, the knobs, all members of the modules that stages run in, with the
+code of functions, and the functions and classes of the modules that these use (`subprocess`, `re`).
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
+import operator
 import os
 import sys
 import types
@@ -23,17 +28,16 @@ _NEUTRAL_VARIABLES = frozenset(
 """They say where things are kept; compilations here are kept nowhere."""
 NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
 """Groups of knobs that no stage reads: how autotuners measure, launchers are built, and results are kept."""
-BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
+BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._", "triton.knobs")
 """Prefixes of the names of the modules that stages run in."""
+_OF_EACH_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
+_CODE_OF = operator.attrgetter(*_OF_EACH_FUNCTION)
 _OF_EACH_CLASS = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"}
     | {"__slotnames__"}  # which `copy` leaves behind
     | {"_torch_available"}  # of AMD's backend: its frontend asks at the first launch, and keeps the answer
 )
 _UNSET = object()
-_at_first: list = []
-_modules: dict = {}
-"""{name: module} that stages run in, of those loaded at the start."""
 
 
 def _is_neutral(name):
@@ -49,9 +53,7 @@ class _Held:
         self.items = dict(holder) if isinstance(holder, dict) else dict(enumerate(holder))
 
     def __eq__(self, other):
-        others = other.items
-        same = self.holder is other.holder and list(self.items) == list(others)
-        return same and all(others[key] is value for key, value in self.items.items())
+        return self.holder is other.holder and _are_same_objects(self.items, other.items)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -61,58 +63,165 @@ class _Held:
         add(self.items if isinstance(self.holder, dict) else self.items.values())
 
 
+class _Code:
+    """The members of the modules that stages run in and of their classes, and of the functions and classes of
+    the modules that these use. A place is a module's name, a name there and, for a class, a name in it; for a
+    function, last, a name of `_OF_EACH_FUNCTION`.
+
+    Objects that were there at the start are looked at one after another, at every launch: a few thousand.
+    """
+
+    def __init__(self, modules, used_modules):
+        self._modules = {**used_modules, **modules}
+        self._members: dict = {}
+        """{place of a module or class: (it, its members at the start)}"""
+        for name, module in self._modules.items():
+            classes = {
+                key: value
+                for key, value in getattr(module, "__dict__", {}).items()
+                if isinstance(value, type) and value.__module__ == name
+            }
+            self._members[name,] = module, dict(getattr(module, "__dict__", {}))
+            self._members.update({(name, key): (value, dict(vars(value))) for key, value in classes.items()})
+        of_stages = [
+            (place, name, value)
+            for place, (_, members) in self._members.items()
+            for name, value in members.items()
+            if self._is_compared(place, name, value)
+        ]
+        self._held = {(*place, name): _Held(value) for place, name, value in of_stages if _is_holder(value)}
+        self._functions = {
+            (*place, name): value for place, name, value in of_stages if isinstance(value, types.FunctionType)
+        }
+        self._codes = list(map(_CODE_OF, self._functions.values()))
+
+    def _is_compared(self, place, name, value):
+        if len(place) > 1:
+            is_compared = name not in _OF_EACH_CLASS
+        else:  # `compile` is ours while launches are captured
+            is_compared = not name.startswith("__") and name != "compile"
+        if place[0] in _used_modules:
+            return is_compared and callable(value)
+        return is_compared and not isinstance(value, types.ModuleType)
+
+    def changes(self):
+        """Returns {place: value} of what differs from the start; the value is _UNSET if it was removed."""
+        changes = {}
+        for place, (owner, before) in self._members.items():
+            now = getattr(owner, "__dict__", {})
+            if not _are_same_objects(before, now):
+                changes.update(self._changes_of(place, before, now))
+        for place, held in self._held.items():
+            if not _are_same_objects(held.items, _Held(held.holder).items):
+                changes.setdefault(place, _Held(held.holder))
+        codes = list(map(_CODE_OF, self._functions.values()))
+        if codes != self._codes:
+            for place, before, now in zip(self._functions, self._codes, codes):
+                names = zip(_OF_EACH_FUNCTION, before, now)
+                changes.update(((*place, name), value) for name, first, value in names if first != value)
+        return changes
+
+    def _changes_of(self, place, before, now):
+        for name in {*before, *now}:
+            value, first = now.get(name, _UNSET), before.get(name, _UNSET)
+            if _same(first, value):
+                continue
+            if self._is_compared(place, name, first if value is _UNSET else value):
+                yield (*place, name), _Held(value) if _is_holder(value) else value
+                if isinstance(value, type) and value.__module__ == place[0]:
+                    members = ((key, vars(value)[key]) for key in vars(value).keys() - _OF_EACH_CLASS)
+                    for key, member in members:
+                        yield (*place, name, key), _Held(member) if _is_holder(member) else member
+
+    def restore(self, changes):
+        now = self.changes()
+        for place in sorted({*now, *changes}, key=len):  # a class before what it has
+            value = changes[place] if place in changes else self._at_first(place)
+            if isinstance(value, _Held):
+                value.restore()
+                value = value.holder
+            self._put(place, value)
+
+    def _at_first(self, place):
+        if place in self._held:
+            return self._held[place]
+        if place[:-1] in self._functions and place[-1] in _OF_EACH_FUNCTION:
+            code = self._codes[list(self._functions).index(place[:-1])]
+            return code[_OF_EACH_FUNCTION.index(place[-1])]
+        _, members = self._members.get(place[:-1], (None, {}))
+        return members.get(place[-1], _UNSET)
+
+    def _put(self, place, value):
+        owner = self._modules[place[0]]
+        for name in place[1:-1]:
+            owner = getattr(owner, name, None)
+        current = getattr(owner, "__dict__", {}).get(place[-1], _UNSET)
+        if owner is None or value is current:  # or it went with its class
+            return
+        if value is not _UNSET:
+            setattr(owner, place[-1], value)
+        elif current is not _UNSET:
+            delattr(owner, place[-1])
+
+
+_used_modules: dict = {}
+"""{name: module} of the modules that stages use and that are none of Triton's."""
+_code: _Code = _Code({}, {})
+_at_first: list = []
+
+
+def variables_of_c():
+    """Includes variables that were set without Python: C++ reads these too."""
+    entries, variables, number = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), {}, 0
+    while entries[number] is not None:
+        name, _, value = os.fsdecode(entries[number]).partition("=")
+        variables[name], number = value, number + 1
+    return variables
+
+
 class Settings:
     def __init__(self):
         self._variables = dict(os.environ)
+        self._variables_of_c = variables_of_c()
         self._knobs = {name: dict(vars(group)) for name, group in groups().items()}
-        self._code = _code()
+        self._changes = _code.changes()
 
     @functools.cached_property
     def changed(self):
         """[(name, value)] of what differs from the worker's start; the value is None if it was removed."""
-        if self._is_as(_at_first[0]):
-            return []
-        before, now = _at_first[0]._all, self._all
-        names = (name for name in sorted({*before, *now}) if not _same(before, now, name))
-        return [(name, now.get(name)) for name in names]
-
-    def _is_as(self, other):
-        """Whether nothing differs: true for nearly every launch, and faster than finding the differences."""
-        pairs = [(self._code, other._code), (self._read_variables, other._read_variables)]
-        names = self._knobs.keys() | other._knobs.keys()
-        pairs += [(self._knobs.get(name, {}), other._knobs.get(name, {})) for name in names]
-        return all(
-            len(now) == len(before) and all(_same(before, now, name) for name in now) for now, before in pairs
+        before, now = _at_first[0]._values, self._values
+        names = (
+            name for name in {*before, *now} if not _same(before.get(name, _UNSET), now.get(name, _UNSET))
         )
+        changed = {name: now.get(name) for name in names}
+        places = self._changes.items()
+        changed |= {".".join(place): None if value is _UNSET else value for place, value in places}
+        return sorted(changed.items(), key=lambda item: item[0])
 
     @functools.cached_property
-    def _read_variables(self):
-        return {name: value for name, value in self._variables.items() if not _is_neutral(name)}
-
-    def restore(self):
-        os.environ.clear()
-        os.environ.update(self._variables)
-        for name, group in groups().items():
-            vars(group).clear()
-            vars(group).update(self._knobs.get(name, {}))
-        now = _code()
-        for place in sorted({*now, *self._code}, key=len):  # a class before what it has
-            before = self._code.get(place, _UNSET)
-            if isinstance(before, _Held):
-                before.restore()
-                before = before.holder
-            current = now.get(place, _UNSET)
-            if before is not (current.holder if isinstance(current, _Held) else current):
-                _put(place, before)
-
-    @functools.cached_property
-    def _all(self):
-        values = {".".join(place): value for place, value in self._code.items()}
-        values |= self._read_variables
+    def _values(self):
+        """Variables and knobs."""
+        of_c = self._variables_of_c
+        values = {name: value for name, value in self._variables.items() if not _is_neutral(name)}
+        for name in of_c.keys() | values.keys():
+            if of_c.get(name) != self._variables.get(name) and not _is_neutral(name):
+                values[f"getenv({name})"] = of_c.get(name)
         for group, knobs in self._knobs.items():
             if group not in NEUTRAL_KNOBS:
                 values.update((f"knobs.{group}.{name}", value) for name, value in knobs.items())
         return values
+
+    def restore(self):
+        os.environ.clear()
+        os.environ.update(self._variables)
+        for name in variables_of_c().keys() - self._variables_of_c.keys():
+            os.unsetenv(name)
+        for name, value in self._variables_of_c.items() - os.environ.items():
+            os.putenv(name, value)
+        for name, group in groups().items():
+            vars(group).clear()
+            vars(group).update(self._knobs.get(name, {}))
+        _code.restore(self._changes)
 
 
 def of_every_launch():
@@ -127,25 +236,16 @@ def groups():
     return {name: group for name, group in vars(knobs).items() if isinstance(group, base)} if knobs else {}
 
 
-def _code():
-    """Returns {place: value} of all members of the modules that stages run in, and of their classes. A place
-    is a module's name, a name there and, for a class, a name in it.
-    """
-    values: dict = {}
-    for module_name, module in _modules.items():
-        for name, value in list(getattr(module, "__dict__", {}).items()):
-            if name == "compile" or name.startswith("__"):  # `compile` is ours while launches are captured
-                continue
-            if not isinstance(value, types.ModuleType):
-                values[module_name, name] = _held(value)
-            if isinstance(value, type) and value.__module__ == module_name:
-                members = ((key, member) for key, member in vars(value).items() if key not in _OF_EACH_CLASS)
-                values.update(((module_name, name, key), _held(member)) for key, member in members)
-    return values
+def _is_holder(value):
+    return isinstance(value, (dict, list))
 
 
-def _held(value):
-    return _Held(value) if isinstance(value, (dict, list)) else value
+def _are_same_objects(one, other):
+    return (
+        len(one) == len(other)
+        and all(map(operator.is_, one.values(), other.values()))
+        and list(one) == list(other)
+    )
 
 
 def identity(value):
@@ -155,23 +255,24 @@ def identity(value):
     return value if isinstance(value, (str, int, bool)) else id(value)
 
 
-def _put(place, value):
-    owner = _modules[place[0]]
-    for name in place[1:-1]:
-        owner = getattr(owner, name, None)
-    if owner is not None:  # else it went with its class
-        delattr(owner, place[-1]) if value is _UNSET else setattr(owner, place[-1], value)
-
-
-def _same(before, now, name):
-    a, b = before.get(name, _UNSET), now.get(name, _UNSET)
-    return a is b or (type(a) is type(b) and isinstance(a, (str, int, bool, _Held)) and a == b)
+def _same(before, now):
+    return before is now or (
+        type(before) is type(now) and isinstance(before, (str, int, bool, _Held)) and before == now
+    )
 
 
 def begin():
     """Takes the current settings as the toolchain's own, which its digest covers."""
+    global _code
     own = {backend.compiler.__module__ for backend in triton.backends.backends.values()}
-    for name, module in list(sys.modules.items()):
-        if name in own or name.startswith(BELOW_FRONTEND):
-            _modules[name] = module
+    modules = {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name in own or name.startswith(BELOW_FRONTEND)
+    }
+    for module in modules.values():
+        for value in list(getattr(module, "__dict__", {}).values()):
+            if isinstance(value, types.ModuleType) and not value.__name__.startswith("triton"):
+                _used_modules[value.__name__] = value
+    _code = _Code(modules, _used_modules)
     _at_first[:] = [Settings()]

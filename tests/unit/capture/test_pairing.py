@@ -80,7 +80,7 @@ def test_the_fewest_calls_have_moved(launch, row):
         lambda calls: replace(NOTHING, launches=launches(calls))
     )
     captured = CapturedWorkload(workload="a/b", target=TARGET, catalogs=catalogs)
-    found = pairing.pairs([captured], DEFAULT_OPTIONS)
+    found = pairing.in_order(pairing.pairs([captured], DEFAULT_OPTIONS))
     assert {pair.launch_id.rpartition("/")[2] for pair in found if pair.moved} == set(row["moved"])
 
 
@@ -148,12 +148,50 @@ def nothing(launch):
     return ""
 
 
+def entries(base, head):
+    return Sides(
+        base=frozenset((launch.workload, launch.label) for launch in base),
+        head=frozenset((launch.workload, launch.label) for launch in head),
+    )
+
+
+def matched(base, head, base_source, head_source, others=()):
+    """`others`: launches that both sides have."""
+    return renames.match(base, head, entries((*base, *others), (*head, *others)), base_source, head_source)
+
+
 def test_a_kernel_is_matched_by_its_source_or_its_text_and_else_not_guessed():
     moved = make("a/old", "k", source="s"), make("b/new", "k", source="s")
     renamed = make("a/old", "before"), make("b/new", "after")
-    assert renames.match([moved[0]], [moved[1]], nothing, nothing) == {"a/old:c": "b/new:c"}
-    assert renames.match([renamed[0]], [renamed[1]], text, text) == {"a/old:c": "b/new:c"}
-    assert renames.match([renamed[0]], [renamed[1]], nothing, nothing) == {}
+    assert matched([moved[0]], [moved[1]], nothing, nothing) == {"a/old:c": "b/new:c"}
+    assert matched([renamed[0]], [renamed[1]], text, text) == {"a/old:c": "b/new:c"}
+    assert matched([renamed[0]], [renamed[1]], nothing, nothing) == {}
+
+
+def test_what_one_workload_or_label_drops_and_another_gains_is_removed_and_added():
+    drops, gains = make("a/one", "k", source="s"), make("a/two", "k", source="s")
+    stay = make("a/one", "other"), make("a/two", "other")
+    assert matched([drops], [gains], nothing, nothing, stay) == {}
+    assert matched([drops], [gains], nothing, nothing, stay[:1]) == {}
+    assert matched([drops], [gains], nothing, nothing) == {"a/one:c": "a/two:c"}
+    drops, gains = make("a/one", "k", "c", source="s"), make("a/one", "k", "d", source="s")
+    stay = make("a/one", "other", "c"), make("a/one", "other", "d")
+    assert matched([drops], [gains], nothing, nothing, stay) == {}
+    assert matched([drops], [gains], nothing, nothing) == {"a/one:c": "a/one:d"}
+
+
+def test_a_launch_of_a_renamed_kernel_has_its_place_among_the_others():
+    """At base `mul` is the third call of its label; at head it has another name and is the second."""
+    before = [replace(make("a/b", name, source=name), places=(n,)) for n, name in enumerate("kam", 1)]
+    after = [replace(make("a/b", name, source=name), places=(n,)) for n, name in enumerate("kma", 1)]
+    before = [replace(launch, id=f"a/b:c/{launch.kernel}") for launch in before]
+    after = [replace(launch, id=f"a/b:c/{launch.kernel.replace('m', 'new')}") for launch in after]
+    both = {launch.id: launch for launch in after}
+    pairs = [runs.pair(f"{old.id}@sm_90", old, both.get(old.id)) for old in before]
+    pairs.append(runs.pair("a/b:c/new@sm_90", None, both["a/b:c/new"]))
+    joined = renames.join(pairs, entries(before, after), nothing, nothing)
+    assert len(joined) == 3
+    assert any(pair.moved for pair in pairing.in_order(joined))
 
 
 def test_kernels_that_share_only_their_frame_are_two():
@@ -163,9 +201,9 @@ def test_kernels_that_share_only_their_frame_are_two():
     def head(row):
         return other.replace("NAME", row.kernel)
 
-    assert renames.match([before], [after], text, head) == {}
+    assert matched([before], [after], text, head) == {}
     same_file = replace(after, source_path=before.source_path)
-    assert renames.match([before], [same_file], text, head) == {"a/old:c": "b/new:c"}
+    assert matched([before], [same_file], text, head) == {"a/old:c": "b/new:c"}
 
 
 def test_pairs_are_joined_for_every_target():
@@ -176,7 +214,7 @@ def test_pairs_are_joined_for_every_target():
         for name in ("sm_90", "gfx942")
         for row in (*before, *after)
     ]
-    joined = renames.join(pairs, text, text)
+    joined = renames.join(pairs, entries(before, after), text, text)
     assert [pair.id for pair in joined] == [f"b/new:{x}@{y}" for x in labels for y in ("gfx942", "sm_90")]
     for pair in joined:
         assert pair.base is not None and pair.head is not None
@@ -189,7 +227,7 @@ def test_the_options_of_a_launch_tell_configs_apart():
         replace(make("b/new", "k", source="s"), id=f"b/new:c/k#{n}", options={"num_warps": warps})
         for n, warps in ((1, "8"), (2, "4"))
     ]
-    assert renames.match(old, new, text, text) == {"a/old:c": "b/new:c/k#2"}
+    assert matched(old, new, text, text) == {"a/old:c": "b/new:c/k#2"}
 
 
 def two_and_one(launch, **changes):

@@ -109,6 +109,16 @@ def test_a_damaged_memory_is_made_again(ptxas, content):
     assert ptxas.started == 2
 
 
+def test_a_result_that_lies_under_the_key_of_another_is_made_again(ptxas):
+    one, other = ptxas.run("code"), ptxas.run("other code")
+    paths = ptxas.kept()
+    contents = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, reversed(contents), strict=True):
+        path.write_bytes(content)
+    assert (ptxas.run("code"), ptxas.run("other code")) == (one, other)
+    assert ptxas.started == 4
+
+
 def test_a_failing_run_is_not_remembered(ptxas):
     for _ in range(2):
         with pytest.raises(subprocess.CalledProcessError):
