@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from irdiff.effects import agreement, blocks, buffers, few_operations
+from irdiff.effects import agreement, blocks, buffers, few_operations, whole_functions
 from irdiff.effects.contraction import Sums, sums
 from irdiff.effects.difference import Differences
 from irdiff.effects.doubts import Difference
@@ -87,6 +87,7 @@ def _between(
     if base.functions.keys() != head.functions.keys():
         yield NotShown(reason="the text has other functions")
         return
+    yield from whole_functions.of_spacings(programs, texts)
     for name, function in base.functions.items():
         yield from _of_functions(reader, values, Sides(base=function, head=head.functions[name]), texts)
 

@@ -10,8 +10,9 @@ from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.separation import Separation
 from irdiff.effects.synchronization import Synchronization
 from irdiff.effects.witnesses import Witnesses, noun
-from irdiff.ir.program import Act
-from irdiff.model import Hazard, HazardKind, NotShown
+from irdiff.ir.program import Act, Program
+from irdiff.model import CodeLine, Hazard, HazardKind, NotShown, Sides, Witness
+from irdiff.words import counted
 
 _Pairs = Sequence[tuple[Event | None, Event | None]]
 
@@ -67,6 +68,26 @@ def _of_states(
                 witness = witnesses.of(one, other)
                 yield NotShown(reason="wait states stand between other instructions", witness=witness)
                 return
+
+
+def of_spacings(programs: Sides[Program], texts: Sides[Sequence[str]]) -> Iterator[NotShown]:
+    """Pairs that the hardware does not keep apart, and that are closer on head than every one on base.
+
+    What a pair of a kind needs is not known; the closest of base, whose compiler knows it, has enough.
+    """
+    base, head = programs
+    for kind, ours in head.spacings.items():
+        theirs = base.spacings.get(kind)
+        enough = theirs.states if theirs else ours.enough
+        if ours.states < enough:
+            lines = [
+                [CodeLine(number=n, text=text[n - 1][:200]) for n in each.lines] if each else []
+                for text, each in zip(texts, (theirs, ours), strict=True)
+            ]
+            detail = f"{kind} after {counted(ours.states, 'wait state')}, and after {enough} on base"
+            witness = Witness(base=tuple(lines[0]), head=tuple(lines[1]))
+            reason = "head may have too few wait states between two instructions"
+            yield NotShown(reason=reason, detail=detail, witness=witness)
 
 
 def pending(head: NumberedFunction, witnesses: Witnesses, separation: Separation) -> Iterator[Difference]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -249,6 +250,16 @@ class Function(NamedTuple):
     """Registers that have a value at entry, by place."""
 
 
+class Spacing(NamedTuple):
+    """How far apart two instructions are of which the later needs that the earlier has ended."""
+
+    states: int
+    """Wait states between both."""
+    enough: int
+    """Wait states that every pair of this kind has enough of."""
+    lines: tuple[int, int]
+
+
 class Program(NamedTuple):
     functions: Mapping[str, Function]
     declarations: tuple[str, ...]
@@ -257,6 +268,8 @@ class Program(NamedTuple):
     """How many a block has; 0 where the text does not say."""
     unknown: tuple[str, ...]
     """Operations that no rule names. They are compared as they stand."""
+    spacings: Mapping[str, Spacing] = MappingProxyType({})
+    """Of pairs of instructions that the hardware does not keep apart, by kind: the closest."""
 
 
 class BlockNode(NamedTuple):

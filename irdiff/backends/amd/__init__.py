@@ -109,7 +109,10 @@ def faults(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]
     yield from overused_registers(assembly)
     for each in wait_states.early(assembly):
         what = f"`{each.reader.opcode}` reads what `{each.writer.opcode}` writes"
-        lines = (CodeLine(number=line.number, text=line.text[:200]) for line in (each.writer, each.reader))
+        lines = (
+            CodeLine(number=number, text=line.text[:200])
+            for number, line in zip(each.numbers, (each.writer, each.reader), strict=True)
+        )
         yield f"{what} after {counted(each.states, 'wait state')}, and needs {each.needed}", tuple(lines)
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from irdiff.ir.amdgcn import wait_states, waits
+from irdiff.ir.amdgcn.opcodes import READS_RESULT, TWO_RESULTS
 from irdiff.ir.body import JUMP, Body
 from irdiff.ir.program import (
     CACHE_POLICY,
@@ -74,13 +75,6 @@ _SYNC = re.compile(
 _MODES = re.compile(r"s_(?:setreg|round_mode|denorm_mode)")
 _UNSAFE = re.compile(
     r"s_(?:store|atomic|buffer_(?:store|atomic)|mem(?:real)?time|getreg|wait|scratch)|v_(?:interp|movrel)"
-)
-_TWO_RESULTS = re.compile(
-    r"v_(?:add|sub|subrev|addc|subb|subbrev)_co_|v_mad_[ui]64|v_div_scale|v_swap|v_permlane\d+_swap"
-)
-_READS_RESULT = re.compile(
-    r"_dpp|_sdwa|v_(?:mac|fmac|dot\w*c|writelane)|_d16|s_cmov|v_(?:mad|fma)_mix(?:lo|hi)"
-    r"|v_cvt_(?:sr|scalef32|pk_(?:fp8|bf8))|v_pk_fmac|_swap|s_(?:add|mul)k_|s_bitset|s_fmac"
 )
 _READS_SCC = re.compile(r"s_(?:addc|subb|cmov)")
 _WRITES_SCC = re.compile(
@@ -173,7 +167,7 @@ def read(lines: Sequence[str]) -> Program:
         raise ReadError("no function of AMD assembly that ends")
     kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
     threads = max((int(code.split()[-1]) for code in kept if code.startswith(_THREADS)), default=0)
-    return Program(functions, tuple(kept), threads, tuple(unknown))
+    return Program(functions, tuple(kept), threads, tuple(unknown), wait_states.closest(lines))
 
 
 def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
@@ -407,10 +401,10 @@ class _Reader:
             self._add("mov", _registers(parts[0]), (before,), ("copy", 0))
             self._compare("ne", "scc", "exec", 64)
             return
-        count = 0 if name.startswith(("s_cmp", "s_bitcmp")) else 2 if _TWO_RESULTS.match(name) else 1
+        count = 0 if name.startswith(("s_cmp", "s_bitcmp")) else 2 if TWO_RESULTS.match(name) else 1
         written, read_parts = parts[:count], list(parts if "_swap" in name else parts[count:])
         is_partial = any(each.startswith(("op_sel:", "dst_unused")) for each in modifiers)
-        read_parts += written if is_partial or _READS_RESULT.search(name) else []
+        read_parts += written if is_partial or READS_RESULT.search(name) else []
         operands: list[Operand] = []
         for part in (_unchanged(part) if _change(part) else part for part in read_parts):
             registers = _registers(part)

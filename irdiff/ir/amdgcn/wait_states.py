@@ -1,106 +1,164 @@
 """Wait states that the hardware of gfx942 and gfx950 needs and does not insert. Pure.
 
-Every instruction between a result and what reads it is a wait state, and `s_nop N` is N + 1. Pairs in two
-blocks are not looked at, and no results of matrix instructions. Source: AMD Instinct MI300 ISA, 4.5 "Manually
-Inserted Wait States"; LLVM's GCNHazardRecognizer for the two targets.
+Every instruction between two others is a wait state, and `s_nop N` is N + 1. How many a result of a matrix
+instruction needs is not in a table here: it depends on the number of its passes. Such pairs are compared
+with those of the same kind on the other side. Source: AMD Instinct MI300 ISA, 4.5 "Manually Inserted Wait
+States"; LLVM's GCNHazardRecognizer for the two targets.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from irdiff.ir.amdgcn.opcodes import READS_RESULT, TWO_RESULTS
+from irdiff.ir.program import Spacing
 
 _TARGET = re.compile(r"\.amdgcn_target .*gfx9(?:4\d|50)\b")
 _MOST = 5
 _MOST_OF_MATRICES = 20
-_MATRIX = ("v_mfma", "v_smfmac")
+_MOST_OF_SHAPES = ((re.compile("_16x16x(?:16|32)_b?f16$"), 8), (re.compile("_32x32x(?:8|16)_b?f16$"), 12))
+"""Of instructions with 4 and 8 passes: four more than passes. Others have at most 16 passes."""
+_ADDS_LATE = re.compile("_4x4x|f64")
+"""Matrix instructions whose whole result another cannot add at once."""
+_MATRIX = re.compile(r"v_s?mfmac?_")
+_DOT = re.compile(r"v_dot\d")
 _SPECIAL = re.compile(r"v_(?:exp|log|rcp|rsq|sqrt|sin|cos)_")
 """Instructions of the unit for transcendental functions."""
-_TWO_RESULTS = re.compile(r"v_(?:(?:add|sub|subrev|addc|subb|subbrev)_co_|mad_[ui]64|div_scale)")
-_READS_RESULT = re.compile(r"v_(?:fmac|mac|dot\w*c)_|_sdwa$|_dpp$")
 _MEMORY = re.compile(r"(?:buffer|global|flat|scratch|tbuffer)_")
+_LOADS = re.compile(r"(?:\w+_load|ds_(?:read|\w*permute|swizzle|\w*_rtn))|\w+_atomic\w* .*\bsc0\b")
+_WIDE_STORE = re.compile(r"(?:buffer|global|flat|scratch)_store_dwordx[34] ")
+_READS_M0 = re.compile(r".*(?:_lds_|\blds\b)|s_sendmsg|s_movrel")
 _READS_LANE = re.compile(r"v_read(?:first)?lane_")
 _NAMES_LANE = re.compile(r"v_(?:read|write)lane_")
-_REGISTER = re.compile(r"(?<![\w.$@])(?:([vs])\[(\d+):(\d+)\]|([vs]\d+|vcc|exec|m0)\b)")
+_EXCHANGES_LANES = re.compile(r"v_permlane\d+_swap")
+_WRITES_PART = re.compile(r"dst_sel:(?!DWORD)|v_cvt_scalef32_\w*fp4")
+_CHOSEN_HALVES = re.compile(r"\bop_sel:\[([01,]+)\]")
+_IMPLICIT = frozenset(("exec", "m0"))
+"""Registers that no operand names."""
+_REGISTER = re.compile(r"(?<![\w.$@])(?:([vsa])\[(\d+):(\d+)\]|([vsa]\d+|vcc|exec|m0)\b)")
 _COMMA = re.compile(r",\s*(?![^\[]*\])")
+_JUMP = re.compile(r"s_(c?branch\w*) +(\S+)")
+_ENDS = re.compile(r"s_(?:endpgm|setpc|swappc|branch)")
 
 
 class AssemblyLine(NamedTuple):
-    number: int
     text: str
     opcode: str
+    operands: tuple[frozenset[str], ...]
+    """The registers of each."""
     results: frozenset[str]
-    """Of vector instructions."""
     reads: frozenset[str]
     named_lane: frozenset[str]
     """The register that names a lane."""
 
+    @property
+    def is_vector(self) -> bool:
+        return self.opcode.startswith("v_")
+
+    @property
+    def is_matrix(self) -> bool:
+        return bool(_MATRIX.match(self.opcode))
+
+    @property
+    def sum_place(self) -> int:
+        """Which operand of a matrix instruction is added to its product."""
+        return 0 if self.opcode.startswith("v_smfmac") else 3
+
 
 class Dependency(NamedTuple):
-    """A result and an instruction of its block that reads it and needs wait states between."""
+    """Two instructions that need wait states between: the later reads or writes registers of the earlier."""
 
     writer: AssemblyLine
     reader: AssemblyLine
+    numbers: tuple[int, int]
+    """Their lines."""
     states: int
-    """Between both."""
+    """Between both, on this path."""
     needed: int
-    nops: dict[int, int]
-    """Of these, those of each `s_nop`, by its line."""
+    kind: str
+    """Where no table has the number of states: pairs of one kind need equally many, and at most `needed`."""
+    nops: Mapping[int, int]
+    """Of these states, those of each `s_nop`, by its line."""
 
 
 def early(assembly: Sequence[str]) -> Iterator[Dependency]:
-    """Yields each result that is read too early."""
-    return (each for each in _dependencies(assembly) if each.states < each.needed)
+    """Yields each pair that has too few wait states by the table."""
+    return (each for each in _dependencies(tuple(assembly)) if not each.kind and each.states < each.needed)
 
 
 def explained(assembly: Sequence[str]) -> frozenset[int]:
-    """Returns the lines of each `s_nop` without which a result would be read too early.
-
-    Not those that stand shortly behind a matrix instruction: it may need them, too.
-    """
+    """Returns the lines of each `s_nop` without which a pair might have too few wait states."""
     lines = set[int]()
-    for each in _dependencies(assembly):
+    for each in _dependencies(tuple(assembly)):
         if each.states - sum(each.nops.values()) < each.needed:
             lines |= each.nops.keys()
-    return frozenset(lines) - _behind_matrices(assembly)
+    return frozenset(lines)
 
 
-def _dependencies(assembly: Sequence[str]) -> Iterator[Dependency]:
+def closest(assembly: Sequence[str]) -> dict[str, Spacing]:
+    """Returns the pair of each kind with the fewest wait states. A kind that is not there has enough."""
+    pairs: dict[str, Spacing] = {}
+    for each in _dependencies(tuple(assembly)):
+        least = pairs[each.kind].states if each.kind in pairs else each.needed
+        if each.kind and each.states < least:
+            pairs[each.kind] = Spacing(each.states, each.needed, each.numbers)
+    return pairs
+
+
+@functools.lru_cache(maxsize=2)
+def _dependencies(assembly: tuple[str, ...]) -> tuple[Dependency, ...]:
     if not any(map(_TARGET.match, assembly)):
-        return
-    recent: list[tuple[int, AssemblyLine]] = []
-    nops: dict[int, int] = {}
-    now = 0
-    for number, text in enumerate(assembly, 1):
-        if _is_outside(text):
-            recent, nops = [], {}
-            continue
-        line = _read(number, text)
-        for at, writer in recent:
-            if needed := _needed(writer, line):
-                between = {each: states for each, states in nops.items() if each > writer.number}
-                yield Dependency(writer, line, now - at - 1, needed, between)
-        if line.opcode == "s_nop":
-            nops[number] = _states(text)
-        recent = [(at, each) for at, each in recent if now - at <= _MOST and each.results - line.results]
-        if line.results and not line.opcode.startswith(_MATRIX):
-            recent.append((now, line))
-        now += _states(text)
+        return ()
+    targets = {text[:-1]: number for number, text in enumerate(assembly) if text.endswith(":")}
+    return tuple(
+        dependency
+        for number, text in enumerate(assembly)
+        if not _is_outside(text) and (most := _most(line := _read(text)))
+        for dependency in _behind(assembly, targets, (number, line), most)
+    )
 
 
-def _behind_matrices(assembly: Sequence[str]) -> set[int]:
-    lines, left = set[int](), 0
-    for number, text in enumerate(assembly, 1):
-        left = _MOST_OF_MATRICES if text.startswith(_MATRIX) else 0 if _is_outside(text) else left - 1
-        if left > 0:
-            lines.add(number)
-    return lines
+def _behind(
+    assembly: tuple[str, ...], targets: Mapping[str, int], writer: tuple[int, AssemblyLine], most: int
+) -> Iterator[Dependency]:
+    """Follows all paths from a line, while registers still hold what it wrote or reads."""
+    first, line = writer
+    seen: dict[int, tuple[int, frozenset[str]]] = {}
+    paths: list[tuple[int, int, frozenset[str], Mapping[int, int]]] = [(first + 1, 0, _kept(line), {})]
+    while paths:
+        number, states, live, nops = paths.pop()
+        while number < len(assembly) and states - sum(nops.values()) < most and live:
+            text = assembly[number]
+            number += 1
+            if _is_outside(text):
+                if text.endswith(":"):
+                    before = seen.get(number)
+                    if before and before[0] <= states and live <= before[1]:
+                        break
+                    seen[number] = states, live
+                continue
+            reader = _read(text)
+            if not live.isdisjoint(reader.reads | reader.results) or not live.isdisjoint(_IMPLICIT):
+                for needed, kind in _needed(line, reader, live):
+                    if states - sum(nops.values()) < needed:
+                        yield Dependency(line, reader, (first + 1, number), states, needed, kind, nops)
+                live -= reader.results
+            taken = _states(text)
+            if reader.opcode == "s_nop":
+                nops = {**nops, number: taken}
+            states += taken
+            if (jump := _JUMP.match(text)) and jump[2] in targets:
+                paths.append((targets[jump[2]], states, live, nops))
+            if _ENDS.match(text):
+                break
 
 
 def _is_outside(text: str) -> bool:
     """Whether a line is a label or none of code."""
-    return text.endswith(":") or text.startswith((".", "-"))
+    return not text or text.endswith(":") or text.startswith((".", "-"))
 
 
 def _states(text: str) -> int:
@@ -108,37 +166,140 @@ def _states(text: str) -> int:
     return int(rest, 0) + 1 if opcode == "s_nop" else 1
 
 
-def _needed(writer: AssemblyLine, reader: AssemblyLine) -> int:
-    """Wait states between a vector instruction and one that may read its results; 0 for none."""
-    shared = writer.results & reader.reads
-    vectors = {each for each in shared if each[0] == "v" and each != "vcc"}
+def _most(writer: AssemblyLine) -> int:
+    """How many wait states it may need before another."""
+    if writer.is_matrix:
+        return next(
+            (most for shape, most in _MOST_OF_SHAPES if shape.search(writer.opcode)), _MOST_OF_MATRICES
+        )
+    if writer.is_vector:
+        return _MOST if any(each[0] not in "va" or each == "vcc" for each in writer.results) else 3
+    return 2 if _WIDE_STORE.match(writer.text) else int("m0" in writer.results)
+
+
+def _kept(writer: AssemblyLine) -> frozenset[str]:
+    """The registers that must not be read, or written, too early."""
+    if writer.is_matrix:
+        return writer.results | writer.operands[writer.sum_place]
+    return writer.results if writer.results else _stored(writer)
+
+
+def _stored(line: AssemblyLine) -> frozenset[str]:
+    """The data of a store of more than 64 bits. Of a buffer's with an offset in a register, nothing."""
+    if not _WIDE_STORE.match(line.text):
+        return frozenset()
+    is_buffer = line.opcode.startswith("buffer")
+    if is_buffer and len(line.operands) > 3 and line.operands[3]:
+        return frozenset()
+    return line.operands[0 if is_buffer else 1]
+
+
+def _needed(writer: AssemblyLine, reader: AssemblyLine, live: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Yields the wait states between two instructions, with a kind where no table says how many."""
+    if not writer.is_vector:
+        if writer.results:
+            yield (1 if "m0" in live and _READS_M0.match(reader.text) else 0), ""
+        elif reader.is_vector and not live.isdisjoint(reader.results):
+            yield 2, ""
+    elif writer.is_matrix:
+        for role in _roles(writer, reader, live):
+            yield _most(writer), f"{_without_registers(writer)}: {role}"
+    else:
+        yield _of_vectors(writer, reader, live), ""
+
+
+def _roles(writer: AssemblyLine, reader: AssemblyLine, live: frozenset[str]) -> Iterator[str]:
+    """What an instruction does with the registers of a matrix instruction before it."""
+    results, added = writer.results & live, writer.operands[writer.sum_place] & live
+    if reader.is_matrix:
+        place = reader.sum_place
+        factors = [each for n, each in enumerate(reader.operands) if n not in (0, place)]
+        if any(not results.isdisjoint(each) for each in factors):
+            yield f"`{reader.opcode}` multiplies its result"
+        if not results.isdisjoint(reader.operands[place]):
+            is_whole = reader.operands[place] == writer.results
+            if not is_whole or _ADDS_LATE.search(writer.opcode):
+                yield f"`{reader.opcode}` adds {'its result' if is_whole else 'a part of its result'}"
+        elif not results.isdisjoint(reader.results):
+            yield f"`{reader.opcode}` writes its result"
+        return
+    if not (reader.is_vector or _MEMORY.match(reader.opcode) or reader.opcode.startswith("ds_")):
+        return
+    name = "a vector instruction" if reader.is_vector else "an access of memory"
+    if not results.isdisjoint(reader.reads):
+        yield f"{name} reads its result"
+    if not results.isdisjoint(reader.results):
+        yield f"{name} writes its result"
+    if not (added - results).isdisjoint(reader.results):
+        yield f"{name} writes what it adds"
+
+
+def _of_vectors(writer: AssemblyLine, reader: AssemblyLine, live: frozenset[str]) -> int:
+    """Wait states between a vector instruction and one that may touch its results; 0 for none."""
+    shared = live & reader.reads
+    vectors = {each for each in shared if each[0] in "va" and each != "vcc"}
     scalars = shared - vectors
-    is_vector = reader.opcode.startswith("v_")
+    touched = vectors | (live & reader.results)
     needed = [0]
-    if vectors and is_vector and _SPECIAL.match(writer.opcode) and not _SPECIAL.match(reader.opcode):
+    if vectors and reader.is_vector and _SPECIAL.match(writer.opcode) and not _SPECIAL.match(reader.opcode):
+        needed.append(1)
+    if touched and reader.is_vector and _writes_part(writer):
         needed.append(1)
     if vectors and _READS_LANE.match(reader.opcode):
         needed.append(1)
-    if vectors and reader.opcode.endswith("_dpp"):
+    if vectors and (reader.opcode.endswith("_dpp") or _EXCHANGES_LANES.match(reader.opcode)):
         needed.append(2)
-    if scalars and is_vector:
+    is_dot = bool(_DOT.match(writer.opcode))
+    if vectors and reader.is_matrix and not is_dot:
         needed.append(2)
-    if writer.results & reader.named_lane or ("vcc" in writer.results and "div_fmas" in reader.opcode):
+    if is_dot and touched and not reader.is_matrix:
+        factors = frozenset[str]().union(*reader.operands[1:3])
+        if reader.opcode != writer.opcode or not vectors.isdisjoint(factors):
+            needed.append(3)
+    if scalars and reader.is_vector:
+        needed.append(2)
+    if live & reader.named_lane or ("vcc" in live and "div_fmas" in reader.opcode):
         needed.append(4)
-    if scalars and _MEMORY.match(reader.opcode):
+    if (scalars and _MEMORY.match(reader.opcode)) or ("exec" in live and _mixes_lanes(reader)):
         needed.append(5)
     return max(needed)
 
 
-def _read(number: int, text: str) -> AssemblyLine:
+def _mixes_lanes(line: AssemblyLine) -> bool:
+    pattern = r"v_(?:read|write|perm)\w*lane|\w+_dpp$"
+    return line.is_matrix or bool(re.match(pattern, line.opcode))
+
+
+def _writes_part(line: AssemblyLine) -> bool:
+    """Whether it writes one half or byte of its result, which the operand selection names last."""
+    if _WRITES_PART.search(line.text):
+        return True
+    chosen = _CHOSEN_HALVES.search(line.text)
+    is_packed = line.opcode.startswith(("v_pk_", "v_dot")) or line.is_matrix
+    return chosen is not None and not is_packed and "1" in chosen[1].split(",")[len(line.operands) - 1 :]
+
+
+def _without_registers(line: AssemblyLine) -> str:
+    """The instruction with its modifiers, which may decide how many passes it takes."""
+    return f"`{' '.join(_REGISTER.sub('', line.text).replace(',', ' ').split())}`"
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _read(text: str) -> AssemblyLine:
     opcode, _, rest = text.partition(" ")
-    operands = [_registers(part) for part in _COMMA.split(rest)]
-    count = 2 if _TWO_RESULTS.match(opcode) else 1
+    operands = tuple(_registers(part) for part in _COMMA.split(rest))
     is_vector = opcode.startswith("v_")
-    results = frozenset[str]().union(*operands[:count]) if is_vector else frozenset[str]()
-    sources = operands[count:] if is_vector and not _READS_RESULT.search(opcode) else operands
+    count = (2 if TWO_RESULTS.match(opcode) else 1) if is_vector or _LOADS.match(text) else 0
+    if opcode.startswith("s_") and operands[0] == {"m0"}:
+        count = 1
+    if "lds" in text and not is_vector:
+        count = 0
+    if opcode.startswith("v_cmpx"):
+        operands = frozenset({"exec"}), *operands
+    results = frozenset[str]().union(*operands[:count])
+    sources = operands if READS_RESULT.search(opcode) else operands[count:]
     named_lane = operands[2] if _NAMES_LANE.match(opcode) and len(operands) > 2 else frozenset[str]()
-    return AssemblyLine(number, text, opcode, results, frozenset[str]().union(*sources), named_lane)
+    return AssemblyLine(text, opcode, operands, results, frozenset[str]().union(*sources), named_lane)
 
 
 def _registers(text: str) -> frozenset[str]:
