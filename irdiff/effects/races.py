@@ -12,6 +12,7 @@ from irdiff.ir.program import Act
 
 ORDERS = frozenset({Act.SYNC, Act.OPAQUE})
 _PREPARES = re.compile(r"mbarrier\.(?:init|inval)|tcgen05\.(?:alloc|relinquish_alloc_permit)")
+_GIVES_UP = re.compile(r"tcgen05\.relinquish_alloc_permit")
 _PREPARES_OR_TELLS = re.compile(rf"{_PREPARES.pattern}|mbarrier\.arrive|tcgen05\.commit")
 _COPIES = re.compile(r"cp\.async\.c[ag]\.shared\.global")
 
@@ -35,7 +36,7 @@ def may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
         is_apart = not is_own or order.are_apart(values, one, other)
         is_init = False
     elif "proxy" in fence:
-        is_apart = _is_asynchronous(one) or not _is_asynchronous(other) or _spaces(one) == {"tensor"}
+        is_apart = _is_asynchronous(one) or not _is_asynchronous(other) or _is_tensor_memory(one)
         is_init = one.operation.name.startswith("mbarrier.init")
     else:  # what ends with an `mbarrier` is waited for there
         is_apart = other.effect.act in ORDERS or _are_of_one_warp(values, one, other)
@@ -56,21 +57,36 @@ def have_no_part(values: Values, one: Event, other: Event) -> bool:
     """Tells whether nothing passes between an access and a synchronization.
 
     What prepares an `mbarrier` or tensor memory only touches what it names. What tells an `mbarrier` tells of
-    what is before it: whoever hears of it may come before or after an access behind it.
+    what is before it: whoever hears of it may come before or after an access behind it. A block that gives up
+    its right to allocate tensor memory only does not allocate any more.
     """
+    for giving, left in ((one, other), (other, one)):
+        if _GIVES_UP.match(giving.operation.name):
+            return left.effect.act is not Act.OPAQUE and "alloc" not in left.operation.name
     if _PREPARES_OR_TELLS.match(one.operation.name) and _is_plain(other):
         sync, access = one, other
     elif _PREPARES.match(other.operation.name) and _is_plain(one):
         sync, access = other, one
     else:
         return False
+    if _is_tensor_memory(access):  # whoever is told where it was allocated has waited for that
+        return "alloc" not in sync.operation.name or _is_address_loaded(values, access)
     is_elsewhere = access.effect.space == "global" or not sync.effect.address
     return is_elsewhere or order.never_meet(values, sync, access)
 
 
+def _is_address_loaded(values: Values, event: Event) -> bool:
+    atoms = (atom for each in event.address for atom, _ in values.linear(32, each)[1])
+    return any(values.keys[atom][0] in ("event", "part") for atom in atoms)
+
+
 def _is_plain(event: Event) -> bool:
     is_access = event.effect.act in (Act.LOAD, Act.STORE) or _is_copy(event.operation.name)
-    return is_access and not event.operation.keeps_order
+    return (is_access and not event.operation.keeps_order) or _is_tensor_memory(event)
+
+
+def _is_tensor_memory(event: Event) -> bool:
+    return _spaces(event) == {"tensor"}
 
 
 @functools.cache

@@ -101,7 +101,7 @@ class Separation:
                     is_complete = False
                     (overlapping if races.overlap(values, *pair) else maybe).append(pair)
                 elif not races.ORDERS.isdisjoint(event.effect.act for event in pair):
-                    is_complete = False
+                    is_complete = is_complete and not bits[one] & paths.worse(other, _felt(pair[0], letters))
                 elif is_complete and len(letters) > 1:
                     is_complete = not bits[one] & paths.worse(other, _needed(values, pair, letters))
         if not overlapping and are_equal and self._is_alone(kind):  # nothing else can keep them apart
@@ -192,6 +192,17 @@ def _needed(values: Values, pair: _Pair, kinds: Iterable[ways.Kind]) -> Iterator
         if name not in needed:
             needed[name] = races.may_race(values, *pair, name)
         if needed[name]:
+            yield kind
+
+
+def _felt(one: Event, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
+    """Those that may order something behind an access: a wait of tensor memory is for its loads or stores."""
+    for kind in kinds:
+        name = kind[0]
+        is_other = name.startswith("tcgen05.wait::") and not one.operation.name.startswith(
+            f"tcgen05.{name.removeprefix('tcgen05.wait::')[:2]}"
+        )
+        if not is_other or one.effect.act is Act.OPAQUE:
             yield kind
 
 

@@ -95,6 +95,7 @@ _TAKEN = re.compile(r"(-?)(sext|abs|neg)\((\S+)\)$")
 _NAMES_REGISTER = re.compile(r"(?<![\w.$@])[vsa](?:\d+|\[\d+:\d+\])(?!\w)")
 _PACKED = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]$")
 _WIDE = re.compile(r"_b64|_u64|_i64|cndmask|addc|subb|saveexec")
+_SELECTION = re.compile(r"(?:src([01])|dst)_sel:(?:(BYTE|WORD)_([0-3])|DWORD)$")
 _COMPARISON = re.compile(r"[vs]_cmp(?:k)?_(eq|lg|ne|lt|le|gt|ge)_([iu])(32|64|16)$")
 _STEPS = """
 v_add_u32 s_add_i32 s_add_u32: add 32 0 1; v_sub_u32 s_sub_i32 s_sub_u32: sub 32 0 1
@@ -227,6 +228,8 @@ class _Reader:
         self.exit: tuple[str, str | None, str, bool] | None = None
         """As of `Body.leave`."""
         self._names = 0
+        self._selected: dict[str, str] = {}
+        """The values of operands that are a part of a register."""
         self._read(code)
 
     def _new(self) -> str:
@@ -250,6 +253,8 @@ class _Reader:
 
     def _source(self, text: str) -> Operand:
         """One operand; of 64 bits where it is a pair."""
+        if text in self._selected:
+            return self._selected[text]
         registers = _registers(text)
         if len(registers) == 2:
             whole = self._new()
@@ -287,6 +292,8 @@ class _Reader:
                 self._add(words, (), read, effect=Effect(Act.SYNC))
             elif _ACCESS.match(opcode) and not _LANES.match(opcode):
                 self._access(opcode, parts, modifiers)
+            elif name.endswith("_sdwa"):
+                self._of_parts(name, parts, modifiers)
             else:
                 self._compute(name, parts, modifiers)
 
@@ -326,6 +333,40 @@ class _Reader:
                 self._add("mov", (register,), (result,), COPY, masked=True)
         else:
             self._plain(name, parts, modifiers, changes)
+
+    def _of_parts(self, name: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
+        """As a plain instruction on bytes and halves of registers, extended by zeros (MI300 ISA, "SDWA").
+
+        Only of integers, and if it writes zeros around its result.
+        """
+        plain = name.removesuffix("_sdwa")
+        matches = [_SELECTION.match(each) for each in modifiers if each != "dst_unused:UNUSED_PAD"]
+        selections = [match.groups() for match in matches if match]
+        steps = list(_COMPUTED.get(plain, ()))
+        places = {n: max(len(parts) - 2, 1) + int(n) for n, unit, _ in selections if unit and n}
+        is_whole = all(len(_registers(parts[place])) == 1 for place in places.values())
+        is_known = is_whole and not any(map(_change, parts)) and bool(steps or _COMPARISON.match(plain))
+        if len(selections) < len(matches) or not is_known:
+            self._compute(name, parts, modifiers)
+            return
+        selected = list(parts)
+        for source, unit, which in selections:
+            if not unit:
+                continue
+            width = 8 if unit == "BYTE" else 16
+            if not source:
+                count = len(parts) - 1
+                selected += ["0", str(width), str(width * int(which))]
+                steps += [("field", 32, -1, count, count + 1), ("shl", 32, -1, count + 2)]
+                continue
+            place = places[source]
+            selected[place] += f" {unit}_{which}"
+            self._selected[selected[place]] = field = self._new()
+            self._add("field", (field,), (parts[place], width * int(which), width), ("field", 32))
+        if steps:
+            self._steps(plain, selected, steps)
+        else:
+            self._compute(plain, selected, ())
 
     def _single(self, word: str, result: str, texts: Sequence[str], *, masked: bool) -> None:
         """A sum or product of 32 bits, whichever operands have signs: `v_sub_f32` if one of a sum's has."""
