@@ -43,6 +43,7 @@ from irdiff.model import Component, Origin, Sides, StageStatus, Verdict
 from irdiff.parallel import Stream, of_both
 from irdiff.stages import MLIR, Stage
 from irdiff.store.memo import MemoStep
+from irdiff.texts import title
 
 if TYPE_CHECKING:
     from irdiff.compare.comparer import ComparedPair
@@ -184,11 +185,11 @@ class _CaseAttribution:
 
     def _nothing_before_matters(self, stage: str) -> str:
         before = self.stages[self.stages.index(self._cause) - 1]
+        difference = f"the difference in {title(stage)} has no effect"
         if self._is_equal(before):
-            return f"what differs in {stage} has no effect: {before} is the same again"
-        return (
-            f"what differs in {stage} has no effect: head's {self._cause} stage makes the same of base's text"
-        )
+            return f"{difference}: {title(before)} is the same on both sides again"
+        leaving = "machine code" if self._cause in BINARIES else title(self._cause)
+        return f"{difference}: head's compiler turns base's {title(before)} into head's {leaving}"
 
     def _launches_differ(self) -> bool:
         """Whether the program launches something else, or in another order; not the toolchain's runtime
@@ -300,7 +301,7 @@ class _CaseAttribution:
             return self._lowering_or_llvm(stage, *found)
         name, note = divergence.name, divergence.note
         if note and not note.startswith(f"{name} "):
-            note = f"{name}: {note}"
+            note = f"{name} {note}"
         self._divergence, self._step = divergence, self._kept(divergence, base, head)
         edit = self._step.edit("mlir")
         self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(edit))
@@ -315,7 +316,9 @@ class _CaseAttribution:
         if stage != Stage.LLIR or not all(finals) or not self._states.same_below_mlir(*finals):  # type: ignore[arg-type]
             return _component(stage, base, head), ""
         change = settings_change(base, head)
-        note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
+        note = "the IR that enters LLVM's optimizer is the same on both sides"
+        if change:
+            note += f"; its options are not: {change}"
         return Component.LLVM_CODEGEN, note
 
     def _kept(

@@ -24,6 +24,10 @@ _SYNCHRONIZATION = re.compile(r"\bbar\.|barrier|fence")
 _BAR = re.compile(r"bar\.(?<!\wbar\.)")
 """The first of these, as a word: the pattern begins with letters, so that a search is a search for them."""
 
+ADDED = "runs on head only"
+REMOVED = "runs on base only"
+MOVED = "runs at another place"
+
 Same = Callable[[State, State], bool]
 
 
@@ -33,7 +37,9 @@ class Divergence:
 
     name: str
     note: str
-    """How it differs where the pass itself is another one: added, removed, moved, other options."""
+    """Says how the pass itself differs: other options, another place, or on one side only. Begins with a verb
+    or with the name of a pass.
+    """
     masked: tuple[str, ...]
     """Passes that began a difference which a later pass took back."""
     entering: tuple[int, int]
@@ -83,8 +89,8 @@ def _one_sided(
     """The pass that only one side runs between an equal pair of states and one that differs, and a note."""
     removed, added = _working(ours, same), _working(theirs, same)
     at_base, at_head = Counter(s.name for s in base), Counter(s.name for s in head)
-    notes = [f"{name} {'moved' if at_head[name] >= at_base[name] else 'removed'}" for name in removed]
-    notes += [f"{name} {'moved' if at_base[name] >= at_head[name] else 'added'}" for name in added]
+    notes = [f"{name} {MOVED if at_head[name] >= at_base[name] else REMOVED}" for name in removed]
+    notes += [f"{name} {MOVED if at_base[name] >= at_head[name] else ADDED}" for name in added]
     return next(iter([*added, *removed]), END), ", ".join(dict.fromkeys(notes))
 
 
@@ -109,11 +115,19 @@ def _after_moved_synchronization(
         now = _synchronizations(base[i])
         if now == _synchronizations(head[j]) and now >= most:  # fewer on both sides: they were not inserted
             name = base[i - 1].name
-            moved = f"the barriers and fences that {name} inserts on the other side"
-            note = f"{found.note or found.name}: {moved}"
-            return replace(found, name=name, note=note, entering=before, leaving=(i, j))
+            return replace(found, name=name, note=_moved(found, name), entering=before, leaving=(i, j))
         before = i, j
     return found
+
+
+def _moved(first: Divergence, later: str) -> str:
+    for side, other, note in (("head", "base", ADDED), ("base", "head", REMOVED)):
+        if first.note == f"{first.name} {note}":
+            return (
+                f"{first.name} runs on {side} only; {other} inserts the same barriers and fences in {later}"
+            )
+    options = f" ({first.note})" if first.note else ""
+    return f"{first.name}{options} inserts barriers and fences that the other side inserts in {later}"
 
 
 def _only_synchronizes(base: State, head: State) -> bool:
@@ -138,7 +152,7 @@ def _option_change(base: State, head: State) -> str:
     if base.options is None or head.options is None:
         return ""
     change = word_change(base.options.split(), head.options.split())
-    return f"other options: {change}" if change else ""
+    return f"has other options: {change}" if change else ""
 
 
 def word_change(base: Sequence[str], head: Sequence[str]) -> str:

@@ -42,6 +42,7 @@ INPUT: Mapping[str, str] = {
     **dict.fromkeys(ASSEMBLIES, Stage.LLIR),
 }
 """The stage before each stage."""
+_GENERATORS = frozenset({Component.LLVM_CODEGEN, Component.CODEGEN_LIBRARY})
 COMPONENTS: Mapping[str, Component] = {
     Stage.TTIR: Component.TTIR_PASSES,
     Stage.GLIR: Component.TTIR_PASSES,
@@ -51,6 +52,19 @@ COMPONENTS: Mapping[str, Component] = {
     **{kind.artifact: kind.made_by for kind in _KINDS},
 }
 """The component that makes each stage."""
+MAKERS: Mapping[str, frozenset[Component]] = {
+    Stage.LAUNCH: frozenset({Component.PROGRAM, Component.RUNTIME}),
+    Stage.TTIR: frozenset({Component.SPECIALIZATION, Component.FRONTEND, Component.TTIR_PASSES}),
+    Stage.GLIR: frozenset({Component.SPECIALIZATION, Component.FRONTEND, Component.TTIR_PASSES}),
+    Stage.TTGIR: frozenset({Component.SPECIALIZATION, Component.FRONTEND, Component.TTGIR_PASSES}),
+    Stage.LLIR: frozenset({Component.LLVM_LOWERING, Component.LLVM_CODEGEN}),
+    **{kind.assembly: _GENERATORS for kind in _KINDS},
+    **{
+        kind.status: frozenset({kind.made_by, *(_GENERATORS if kind.is_reported_as_text else ())})
+        for kind in _KINDS
+    },
+}
+"""By the stage of an origin, the components that can have made it differ."""
 
 
 BY_SUFFIX: Mapping[str, str] = {".mlir": Stage.TTGIR, ".ll": Stage.LLIR, ".s": amd.ASSEMBLY}

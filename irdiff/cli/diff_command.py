@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
@@ -66,13 +67,15 @@ def diff_command(
         chosen = run_argument.find_case(opened.run, case)
         name = stage or _first_stage(chosen)
         findings: Sequence[Finding] = ()
+        nothing = "no line differs, except in the numbers of values"
         if name in WITHOUT_TEXT:
             texts = disassembly.disassembled(opened.folder, chosen, config)
             diff = stage_diff.compare(name, texts.base, texts.head)
             findings = equivalent(name, texts.base, texts.head).findings
+            nothing = disassembly.without_difference(opened.folder, chosen)
         else:
             diff = _read(opened, chosen, name)
-        screen.print_lines(console, _lines(opened, chosen, diff, view, findings), with_pager=pager)
+        screen.print_lines(console, _lines(opened, chosen, diff, view, findings, nothing), with_pager=pager)
 
 
 def _runtime(run: Run) -> Iterator[Text]:
@@ -126,7 +129,7 @@ def _launch(folder: Path, launch: Launch | None) -> list[str]:
 
 
 def _lines(
-    opened: OpenedRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding]
+    opened: OpenedRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding], nothing: str
 ) -> Iterator[Text]:
     def line(text: str, style: str = "") -> Text:
         return Text(escape.terminal(text), style=style)
@@ -136,7 +139,7 @@ def _lines(
     yield line(f"--- base {phrases.side(opened.run.base)}", "red")
     yield line(f"+++ head {phrases.side(opened.run.head)}", "green")
     shown = lines(diff, view)
-    yield next(shown, line("no line differs up to the numbers of values"))
+    yield next(shown, line(nothing))
     yield from shown
     yield line(counts(diff), "dim")
     for name, status in in_stage_order(case.stages):
@@ -182,6 +185,8 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
 # the diff as lines: unified or side by side, raw line numbers at the margin, changed parts marked
 
 
+MARK_LEGEND = "a ' marks a name that only base has"
+_OF_BASE = re.compile(r"[%$#!][\w.$]+'")
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
 _LAYOUT = Console()
 _MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
@@ -212,6 +217,11 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
             yield _gap(diff, range(hunks[-1].stop, len(diff.rows)))
     if not view.raw:
         yield from _legend(diff, "\n".join(shown))
+
+
+def is_marked(text: str) -> bool:
+    """True if a line has a name that only base has."""
+    return bool(_OF_BASE.search(text))
 
 
 def color_of(line: str) -> str:
@@ -276,6 +286,8 @@ def _pair(left: DiffLine | None, right: DiffLine | None, view: View) -> Iterator
 
 
 def _legend(diff: StageDiff, text: str) -> Iterator[Text]:
+    if is_marked(text):
+        yield Text(f"\n{MARK_LEGEND}", style="dim")
     used = [(short, full) for short, full in diff.legend if short in text]
     if used:
         yield Text("\nshort names", style="dim")

@@ -21,7 +21,7 @@ from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.explain import explanation
-from irdiff.model import Case, Sides, StageStatus, Verdict
+from irdiff.model import Case, Origin, Sides, StageStatus, Verdict
 from irdiff.report import (
     commands,
     escape,
@@ -36,9 +36,10 @@ from irdiff.report.phrases import fact_name, facts_in_order, moved_facts, unit, 
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
-from irdiff.texts import canonicalize, equivalent
+from irdiff.texts import canonicalize, equivalent, title
 from irdiff.words import repeats_counted
 
+_SAME = (StageStatus.IDENTICAL, StageStatus.EQUIVALENT)
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
 _RECORDED = (
@@ -174,9 +175,10 @@ class CaseStory:
         self._heading()
         self._origin(attribution)
         if self.case.verdict not in (Verdict.ADDED, Verdict.REMOVED):
-            self._edit(attribution, Store(config.store), corpora)
+            self._edit(attribution, config, corpora)
         self._facts()
-        self.section("counted work of the whole launch, base → head", work_table.lines(self.case))
+        work = "counted work of the whole launch, base → head (one number: both sides are equal)"
+        self.section(work, work_table.lines(self.case))
         self.section("also seen", dict.fromkeys(self._findings(config)))
         changes = launch_changes.of_case(self.case, self.opened.run)
         both = [change for change in changes if change.is_known_to_both]
@@ -192,7 +194,7 @@ class CaseStory:
         self.section(
             "timing", (f"{timing.gpu}: {timing_summary.in_words(timing)}" for timing in timings_of_case)
         )
-        self.section("to compile each side alone, from the IR that enters this stage", self._alone(sides))
+        self.section("to compile each side alone, from the IR that enters the stage", self._alone(sides))
 
     def _facts(self) -> None:
         """Prints all figures if only one side compiles, else those that moved."""
@@ -257,38 +259,67 @@ class CaseStory:
             options = attribution.step.options
             self.say(f"         {attribution.step.argument}" + (f" {{{options}}}" if options else ""))
         if origin.charged:
-            self.say("parts:   " + phrases.components(origin.charged))
+            self.say("contributing parts: " + phrases.components(origin.charged))
+        if made_otherwise := self._made_otherwise(origin):
+            self.say(f"note:    {made_otherwise}")
         if origin.masked:
             self.say("masked:  differed and came together again: " + ", ".join(origin.masked), "dim")
         if origin.note:
             self.say(f"note:    {origin.note}")
 
-    def _edit(self, attribution: Attribution | None, store: Store, corpora: Sides[Path]) -> None:
+    def _made_otherwise(self, origin: Origin) -> str:
+        """If the origin is an earlier stage than the assembly, whose texts are equal all the same."""
+        statuses = self.case.stages
+        kind = next((kind for kind in WITHOUT_TEXT.values() if kind.status in statuses), None)
+        if kind is None or origin.stage in (Stage.LAUNCH, kind.assembly, kind.status):
+            return ""
+        if statuses[kind.status] is not StageStatus.CHANGED or statuses.get(kind.assembly) not in _SAME:
+            return ""
+        text = title(kind.assembly)
+        return f"the {text} of both sides is the same, but {kind.made_by} makes other machine code from it"
+
+    def _texts(self, stage: str, config: Config) -> Sides[str] | None:
+        """Disassembles machine code. Says why there are no texts."""
+        folder, case = self.opened.folder, self.case
+        if stage in WITHOUT_TEXT:
+            try:
+                return disassembly.disassembled(folder, case, config)
+            except IrdiffError as error:
+                self.say(f"what differs in {stage} is not shown: {error.what}", "dim")
+                return None
+        texts = (stage_diff.read_text(folder, case, side, stage) for side in ("base", "head"))
+        base, head = texts
+        if base is None or head is None:
+            self.say(f"the run folder does not have the text of {stage or 'any stage'} of both sides", "dim")
+            return None
+        return Sides(base=base, head=head)
+
+    def _edit(self, attribution: Attribution | None, config: Config, corpora: Sides[Path]) -> None:
         """Prints the first changed stage if no pass is known."""
-        edit = attribution.edit if attribution else None
+        edit, store = attribution.edit if attribution else None, Store(config.store)
         texts = [store.get(edit.base), store.get(edit.head)] if edit else [None]
         if None not in texts:
             stage: str = Stage.TTGIR
             base, head = (text.decode() for text in texts if text is not None)
         else:
             stage = self.case.origin.stage if self.case.origin else ""
-            folder, case = self.opened.folder, self.case
-            ours, theirs = (stage_diff.read_text(folder, case, side, stage) for side in ("base", "head"))
-            if ours is None or theirs is None:
-                self.say(
-                    f"the run folder does not have the text of {stage or 'any stage'} of both sides", "dim"
-                )
+            read = self._texts(stage, config)
+            if read is None:
                 return
-            base, head = ours, theirs
+            base, head = read
         diff = stage_diff.compare(stage, base, head)
         pass_name = attribution.origin.pass_name if attribution and attribution.edit else None
         self.say("")
         self.say(f"what {pass_name} makes different" if pass_name else f"what differs in {stage}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
+        is_marked = False
         for index, line in enumerate(diff_command.lines(diff, view)):
             if index == _MAX_DIFF_LINES:
+                if is_marked:
+                    self.say(diff_command.MARK_LEGEND, "dim")
                 self.say(f"… the rest: {commands.diff(self.opened.call, self.case.id)}", "dim")
                 break
+            is_marked |= diff_command.is_marked(line.plain)
             self.console.print(line, soft_wrap=True, highlight=False)
         title, places = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
         if stage == Stage.LAUNCH:
@@ -313,7 +344,7 @@ class CaseStory:
             yield f"machine code: not disassembled: {error.what}"
             return
         if equality.equal:
-            yield "machine code: the disassembly is the same"
+            yield f"machine code: {disassembly.without_difference(self.opened.folder, self.case)}"
         yield from (f"machine code: {finding.words}" for finding in equality.findings)
 
     def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
@@ -321,6 +352,8 @@ class CaseStory:
         if not files:
             return
         by_tools = explanation.tool_commands(self.opened.run, self.opened.folder, self.case)
+        words = commands.explain(self.opened.call, self.case.id)
+        yield f"save the files in a folder, and go there: {words} --save DIR; cd DIR"
         yield from by_tools
         commands_of_sides = [
             alone for alone in explanation.reproduction(self.opened.run, self.case) if alone.file in files
@@ -328,10 +361,8 @@ class CaseStory:
         for alone in () if by_tools else commands_of_sides:
             python = sides.of(alone.side).toolchain.python if sides else "PYTHON"
             yield f"{alone.side}: {alone.command(python)}"
-        words = commands.explain(self.opened.call, self.case.id)
-        yield f"save the files: {words} --save DIR"
         if not by_tools:
-            yield f"run it now:     {words} --exec {commands_of_sides[-1].side}"
+            yield f"without saving: {words} --exec {commands_of_sides[-1].side}"
 
 
 def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:

@@ -92,8 +92,9 @@ def gate_command(
     with run_argument.opened(run) as opened:
         loaded, _ = opened.run, opened.timing
     outcome = _evaluated(opened, rules, accepted, today)
+    needs_own_policy = policy_path == _shipped() and not accepted_path
     if accept or renew:
-        if policy_path == _shipped() and not accepted_path:
+        if needs_own_policy:
             raise UsageError(
                 f"acceptances are kept next to your own policy, and there is no {POLICY} here",
                 hint=f"cp {policy_path} ., then accept again",
@@ -112,7 +113,12 @@ def gate_command(
     for path, content in forms:
         if path:
             options.write_output(path, content)
-    again = Again(call=opened.call, policy=str(named or ""), until=today + _USUAL)
+    again = Again(
+        call=opened.call,
+        policy="" if needs_own_policy else str(named or ""),
+        until=today + _USUAL,
+        shipped_policy=str(policy_path) if needs_own_policy else "",
+    )
     click.echo(outputs.text(outcome, again), nl=False)
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 

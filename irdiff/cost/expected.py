@@ -47,7 +47,7 @@ class _SteadyBounds:
 
 _TRAFFIC = {"global sectors": 0.01, "spill sectors": 0.001}
 _STEADY = {
-    "all counts and the schedule": _SteadyBounds(
+    "all counts and the schedule are": _SteadyBounds(
         most=_TRAFFIC
         | {
             "schedule": 0.003,
@@ -59,7 +59,7 @@ _STEADY = {
             "latency of one warp": 0.03,
         }
     ),
-    "the traffic of the memory, which bounds both sides,": _SteadyBounds(
+    "memory bounds both sides, and its traffic is": _SteadyBounds(
         most=_TRAFFIC | {"schedule": 0.012, "instructions": 0.1, "shared wavefronts": 0.5},
         memory_us=13.9,
         memory_share=_MEMORY_BOUND,
@@ -76,7 +76,7 @@ def expected_time(times: Sides[LaunchTime], work: Sides[Work]) -> ExpectedTime:
         return _unknown(f"data decide {undecided:.0%} of the instructions")
     for what, steady in _STEADY.items():
         if _is_steady(times, steady):
-            return ExpectedTime(expected=Expected.NO_CHANGE, why=f"{what} is nearly the same")
+            return ExpectedTime(expected=Expected.NO_CHANGE, why=f"{what} nearly the same")
     return _by_direction(times)
 
 
@@ -107,11 +107,14 @@ def _moves(times: Sides[LaunchTime]) -> Iterator[tuple[str, float]]:
 
 def _by_direction(times: Sides[LaunchTime]) -> ExpectedTime:
     if any(side.memory_us >= _MEMORY_BOUND * side.scheduled_us for side in times):
-        return _unknown("the memory bounds a side, and the rest moved")
+        return _unknown("memory bounds one of the sides or both, and more than its traffic moved")
     moves = dict(_moves(times))
     schedule, latency = moves["schedule"], moves["latency of one warp"]
     if min(abs(schedule), abs(latency)) <= _LIKELY or schedule * latency < 0:
-        return _unknown("the simulation moved by less than 5 %, or its block and one warp alone disagree")
+        return _unknown(
+            "the simulated times of a full multiprocessor and of one warp alone did not both grow, "
+            "or both shrink, by more than 5 %"
+        )
     expected = Expected.SLOWER if schedule > 0 else Expected.FASTER
     farthest = sorted(times.base.counts, key=lambda name: -abs(moves[name]))[:2]
     return ExpectedTime(expected=expected, why="; ".join(_shown(times, name) for name in farthest))

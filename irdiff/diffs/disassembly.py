@@ -8,6 +8,7 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.backends import machine_code_text
+from irdiff.backends.nvidia import encodings
 from irdiff.backends.stages import ORDER, TEXTS, WITHOUT_TEXT
 from irdiff.config import Config
 from irdiff.diffs import visible
@@ -16,6 +17,11 @@ from irdiff.model import Artifact, Case, Sides
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import Stage
+
+_CONTROL_BITS = (
+    "only their control bits differ, which the disassembly does not show. They say how long an instruction "
+    "stalls and what it waits for"
+)
 
 
 def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
@@ -26,14 +32,26 @@ def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
     return Sides(base="base", head="head").map(lambda side: _disassembled(folder, case, side, config))
 
 
-def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
+def without_difference(folder: Path, case: Case) -> str:
+    """Says what differs in machine code whose disassembly is the same on both sides."""
+    base, head = (_binary(folder, case, side) for side in ("base", "head"))
+    if base and head and encodings.is_same_but_for_control_bits(base, head):
+        return f"the instructions of both sides are the same: {_CONTROL_BITS}"
+    return "the disassembly of both sides is the same: what differs is not part of it"
+
+
+def _binary(folder: Path, case: Case, side: str) -> bytes | None:
     held = case.artifacts.of(side)
     artifact = next((held[kind.artifact] for kind in WITHOUT_TEXT.values() if kind.artifact in held), None)
-    content = run_folder.artifact(folder, artifact.digest) if artifact else None
+    return run_folder.artifact(folder, artifact.digest) if artifact else None
+
+
+def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
+    content = _binary(folder, case, side)
     if content is None:
         raise RunFolderError(
             f"the run folder holds no machine code of {side} for {visible.clean(case.id)}",
-            hint=f"what is compared instead is its assembly: --stage {_last_text(held)}",
+            hint=f"what is compared instead is its assembly: --stage {_last_text(case.artifacts.of(side))}",
         )
     program = _disassembler(config)
     try:

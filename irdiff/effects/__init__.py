@@ -131,7 +131,9 @@ def _of_functions(
 
 def _of_shapes(base: Graph, head: Graph) -> Iterator[NotShown]:
     """Of two functions whose blocks do not correspond: what one has more of."""
-    yield NotShown(reason="the blocks of the code do not correspond", detail=f"{len(base)} and {len(head)}")
+    yield NotShown(
+        reason="the blocks of the code do not correspond", detail=f"base has {len(base)}, head {len(head)}"
+    )
     ours, theirs = (
         Counter(
             each.operation.word

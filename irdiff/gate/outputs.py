@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -40,6 +41,8 @@ class Again:
     policy: str
     """If empty, that of the current folder."""
     until: datetime.date | None
+    shipped_policy: str = ""
+    """The default policy if the run was checked against it. Acceptances need a policy of the user's own."""
 
 
 UNNAMED = Again(call=commands.UNNAMED, policy="POLICY", until=None)
@@ -96,7 +99,10 @@ def _accepting(again: Again, names: Sequence[str], *more: str) -> str:
     for name in names:
         words += ["--accept", name]
     until = str(again.until or "YYYY-MM-DD")
-    return commands.command(*words, *more, "--until", until, "--owner", "YOU", "--reason", "WHY")
+    accepting = commands.command(*words, *more, "--until", until, "--owner", "YOU", "--reason", "WHY")
+    if again.shipped_policy:
+        return f"cp {shlex.quote(escape.clean(again.shipped_policy))} . && {accepting}"
+    return accepting
 
 
 def as_json(outcome: Outcome) -> str:

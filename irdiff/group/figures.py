@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from irdiff.backends.stages import ASSEMBLIES
 from irdiff.backends.statistic import OF_TEXT, Resource, Statistic, value_of
-from irdiff.compare.statistics import STATISTICS, facts_of
+from irdiff.compare.statistics import STATISTICS
 from irdiff.model import ComparedCase, Fact, Sides, Verdict
 from irdiff.texts import ir_of
 
@@ -43,7 +42,7 @@ _AFTER_ACCESS = (
         for stage in ASSEMBLIES
         for each in ir_of(stage).SYNCHRONIZATION
     ),
-    replace(_count("", "instructions"), facts=facts_of("instructions")),
+    *(statistic for statistic in STATISTICS if statistic.resource is Resource.INSTRUCTIONS),
 )
 _ACCESS = re.compile(rf"({'|'.join(ASSEMBLIES)})\.(load|store)_(global|shared)_(\d+)")
 _SYNCHRONIZATION = {

@@ -29,6 +29,7 @@ _CLASSES = {
     "lane exchange": "lane exchange",
 }
 _DECLARATIONS = ("block", "define", "declare", "module")
+_ACCESS = re.compile(r"`(load|store)` (?=from|to)")
 FLAG = " flag"
 _MAX_INSTRUCTIONS = 3
 _MAX_NAME = 90
@@ -68,6 +69,8 @@ def plural(name: str, count: int) -> str:
         return name
     if name.startswith("call of "):
         return "calls of " + name.removeprefix("call of ")
+    if _ACCESS.match(name):
+        return _ACCESS.sub(r"`\1`s ", name)
     if name in _CLASSES.values() or name.endswith((FLAG, " config")) or name == "call":
         return name + "s"
     return name
@@ -91,7 +94,7 @@ def _inline(text: str) -> str:
     instructions = inline_assembly(text)
     does = [name for name in instructions if not name.startswith("mov.")] or instructions
     words = " ".join(list(dict.fromkeys(does))[:_MAX_INSTRUCTIONS])
-    return f"inline {_code(words)}" if words else "inline assembly"
+    return f"inline assembly {_code(words)}" if words else "inline assembly"
 
 
 def _access(kind: str) -> str:

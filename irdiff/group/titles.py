@@ -157,8 +157,8 @@ def _unknown(case: ComparedCase) -> Cause:
     stage = case.origin.stage if case.origin else "code"
     if kind := WITHOUT_TEXT.get(stage):
         text, same = title(kind.assembly), case.stages.get(kind.assembly) is not StageStatus.CHANGED
-        words = f"same {text}, other" if same else f"what differs in {text} has no effect; other"
-        return Cause.uncounted(CauseKind.STATE, f"{words} {title(stage)} from `{kind.made_by}`")
+        why = f"the {text} is the same" if same else f"the difference in {text} has no effect"
+        return Cause.uncounted(CauseKind.STATE, f"`{kind.made_by}` makes other {title(stage)}; {why}")
     return Cause.uncounted(CauseKind.STATE, f"other {stage if stage == 'code' else title(stage)}")
 
 
@@ -249,7 +249,13 @@ def _numbered(alike: Sequence[Cause]) -> str:
     if low < 0 < high:
         return f"more or fewer {name} ({low:+d} … {high:+d}){before}"
     few, many = sorted((abs(low), abs(high)))
-    number = ("one" if few == 1 else str(few)) if few == many else f"{few} to {many}"
+    number = (
+        ("one" if few == 1 else str(few))
+        if few == many
+        else f"{few} or {many}"
+        if many == few + 1
+        else f"{few} to {many}"
+    )
     return f"{number} {'more' if low > 0 else 'fewer'} {name}{before}"
 
 

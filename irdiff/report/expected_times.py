@@ -31,14 +31,16 @@ def headline(run: Run, measured: Collection[str] = ()) -> str:
 
 
 def _records(words: Collection[Expected]) -> str:
-    by_record: dict[str, list[str]] = {}
-    for word, record in RECORD.items():
-        if word in words:
-            by_record.setdefault(record, []).append(f'"{word}"')
+    by_record = dict.fromkeys(record for word, record in RECORD.items() if word in words)
     if not by_record:
         return "`irdiff explain` says why for each case."
-    record_words = "; ".join(f"{' or '.join(names)} {record}" for record, names in by_record.items())
+    record_words = "; ".join(f"{' or '.join(_of_record(record))} {record}" for record in by_record)
     return f"On {EVIDENCE}, {record_words}."
+
+
+def _of_record(record: str) -> list[str]:
+    """Returns all predictions that share a record, whether or not the run has them."""
+    return [f'"{word}"' for word, own in RECORD.items() if own == record]
 
 
 def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
@@ -54,7 +56,7 @@ def of_case(case: Case) -> Iterator[str]:
     if case.expected is not None:
         yield f"{case.expected.expected}: {case.expected.why}"
         if record := RECORD.get(case.expected.expected):
-            yield f"on {EVIDENCE}, this prediction {record}"
+            yield f"on {EVIDENCE}, {' or '.join(_of_record(record))} {record}"
 
 
 def _not_measured(run: Run, measured: Collection[str]) -> Iterator[tuple[Case, ExpectedTime]]:

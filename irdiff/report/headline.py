@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from irdiff.backends.stages import MAKERS
 from irdiff.capture import program_failures
 from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
@@ -235,15 +236,15 @@ def _by(cases: Sequence[Case], run: Run) -> str:
 
 
 def divergence(case: Case) -> str:
-    """Returns the pass, else the part of the toolchain, else the stage."""
+    """Returns the pass, else the part of the toolchain that made the origin's stage, else the stage."""
     origin = case.origin
     if origin is None:
         return "what is not known"
     if origin.pass_name:
         return origin.pass_name
-    programs = [phrases.PARTS[part] for part in origin.charged if part in phrases.PARTS]
-    if programs:
-        return programs[0]
+    for part in origin.charged:
+        if part in MAKERS.get(origin.stage, ()):  # the others make later or earlier stages differ
+            return phrases.PARTS[part]
     return "what is launched" if origin.stage == Stage.LAUNCH else f"the stage {origin.stage}"
 
 

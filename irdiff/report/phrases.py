@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from irdiff.backends.stages import BINARIES
-from irdiff.backends.statistic import Resource, value_of
+from irdiff.backends.statistic import value_of
 from irdiff.compare import statistics
 from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, ChangeGroup, Component, Fact, Radius, Revision, Run, Verdict
@@ -23,15 +23,13 @@ PARTS: Mapping[Component, str] = {
     Component.TTIR_PASSES: "the TTIR passes",
     Component.TTGIR_PASSES: "the TTGIR passes",
     Component.LLVM_LOWERING: "the lowering to LLVM IR",
-    Component.LLVM_CODEGEN: "LLVM's code generation",
-    Component.CODEGEN_LIBRARY: "the codegen library",
+    Component.LLVM_CODEGEN: "LLVM",
+    Component.CODEGEN_LIBRARY: "the AMD codegen library",
     Component.ASSEMBLER: "the assembler",
 }
 """Names the parts of a toolchain in reports; those of `run.json` are shorter."""
 _STATISTIC_OF = {
-    statistic.facts[0]: statistic
-    for statistic in statistics.STATISTICS
-    if len(statistic.facts) == 1 and statistic.resource is not Resource.INSTRUCTIONS
+    statistic.facts[0]: statistic for statistic in statistics.STATISTICS if len(statistic.facts) == 1
 }
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 
@@ -104,7 +102,7 @@ def place(stage: str, pass_name: str | None) -> str:
 
 
 def components(charged: Iterable[Component]) -> str:
-    """Lists contributing parts of the toolchain: `LLVM's code generation, ptxas`."""
+    """Lists contributing parts of the toolchain: `LLVM, ptxas`."""
     parts = list(charged)
     names = [PARTS[part] for part in parts if part is not Component.NOT_SEPARABLE]
     if len(names) == len(parts):

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from irdiff.backends.stages import in_stage_order
 from irdiff.diffs.group_diff import GroupDiffs
-from irdiff.model import Run
+from irdiff.model import Meaning, Run
 from irdiff.report import escape, tables, view
 from irdiff.report.case_lists import CaseList
 from irdiff.report.endings import Ending
@@ -45,7 +45,7 @@ _COMMANDS = {
     "explain": "explain group 1",
     "diff": "show its lines",
     "report": "write a page",
-    "compare": "compare it again",
+    "compare": "compare one case",
 }
 _LABEL = 1 + max(map(len, _COMMANDS.values()))
 _WIDE = 100
@@ -143,7 +143,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
     yield from tables.heading(
-        f"figures that moved: in how many cases ({_UP}: the share of them that went up)"
+        f"figures that moved, with the number of cases ({_UP}: share of them in which it went up)"
     )
     names = [[Text(statistic.name), _bar(statistic)] for statistic in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
@@ -178,7 +178,9 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
             yield _line(line.edit)
         if line.report_class != risk:
             risk = line.report_class
-            yield _line(risk, "bold red" if line.loud else "bold")
+            yield _line(
+                f"class {risk}:" if risk in set(Meaning) else f"{risk}:", "bold red" if line.loud else "bold"
+            )
         yield _group(line, room, is_aligned=width is not None)
     if shown.groups_left:
         yield _said(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
@@ -221,7 +223,8 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
     if shown.radius:
         table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
         yield from _section(
-            "blast radius: changed / compared cases, in all and by stage (of the cases compiled to it)", table
+            "blast radius: changed / compared cases, in all, and for each stage of the cases that have it",
+            table,
         )
 
 

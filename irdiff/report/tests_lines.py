@@ -16,7 +16,7 @@ def sentences(answer: TestsAnswer) -> Iterator[str]:
     launched = f"{'it is' if answer.changed_cases == 1 else 'they are'} launched by"
     yield (
         f"{answer.changed_cases:,} of {answer.cases:,} {specializations}; {launched} "
-        f"{len(changed):,} of {_counted(len(tests))}{_sampled(len(tests), answer.collected)}"
+        f"{len(changed):,} of {_ran(len(tests), answer.collected)}"
     )
     yield f"{_counted(len(unchanged))} {'launches' if len(unchanged) == 1 else 'launch'} only unchanged code"
     reasons = _reasons(answer)
@@ -43,8 +43,10 @@ def _reasons(answer: TestsAnswer) -> Counter[str]:
     return Counter(first.values())
 
 
-def _sampled(ran: int, collected: int) -> str:
-    return f" that ran (of {collected:,}; --sample all)" if ran < collected else ""
+def _ran(ran: int, collected: int) -> str:
+    if ran == collected:
+        return _counted(ran)
+    return f"the {_counted(ran)} that ran. There are {collected:,} tests: `--sample all` runs all of them"
 
 
 def _counted(count: int) -> str:

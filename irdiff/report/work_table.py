@@ -12,8 +12,8 @@ _SIZES: tuple[tuple[str, Callable[[Work], int]], ...] = (
 )
 """Known whatever the data are."""
 _FIGURES: tuple[tuple[str, Callable[[Work], Amount | None]], ...] = (
-    ("instructions", lambda work: work.instructions),
-    ("instructions of threads", lambda work: work.thread_instructions),
+    ("instructions executed", lambda work: work.instructions),
+    ("instructions executed by threads", lambda work: work.thread_instructions),
     ("global requests", lambda work: work.global_requests),
     ("global {piece} of {size} B", lambda work: work.global_sectors),
     ("  needed at least", lambda work: work.least_global_sectors),
@@ -30,12 +30,12 @@ _FIGURES: tuple[tuple[str, Callable[[Work], Amount | None]], ...] = (
 _GROUPS: tuple[tuple[str, Callable[[Work], Mapping[str, Amount]]], ...] = (
     ("operations", lambda work: work.matrix_operations),
     ("bytes", lambda work: work.bytes_by_space),
-    ("instructions", lambda work: work.by_class),
+    ("instructions executed", lambda work: work.by_class),
     ("requests, cache policy", lambda work: work.cache_policies),
 )
 _OF_LOOP: tuple[tuple[str, Callable[[LoopWork], Amount | None]], ...] = (
     ("iterations", lambda loop: loop.iterations),
-    ("instructions", lambda loop: loop.instructions),
+    ("instructions executed", lambda loop: loop.instructions),
     ("global requests", lambda loop: loop.global_requests),
     ("global {piece}", lambda loop: loop.global_sectors),
     ("shared wavefronts", lambda loop: loop.shared_wavefronts),

@@ -29,7 +29,9 @@ _LOOKS_LIKE_ONE = re.compile(r"\+([A-Z][A-Z0-9]*_[A-Z0-9_]*|num_\w+)$")
 _VARIABLE = re.compile(rf"\b(?:{OF_COMPILERS}|DISABLE)_[A-Z0-9]+(?:_[A-Z0-9]+)*\b".encode())
 """Names of compilers' variables, for a hint."""
 _LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
-_SHOWN = 8
+_SHOWN = 3
+_ALIKE = 0.7
+"""The least similarity of a suggested name, as `difflib` measures it."""
 
 
 def split(spec: str) -> tuple[str, dict[str, str]]:
@@ -123,12 +125,12 @@ def check(spec: str, settings: Mapping[str, str], reply: Mapping[str, Any], file
     for name, value in settings.items():
         if name.islower():
             if name not in options:
-                raise _unknown(spec, name, "no option of a launch", options)
+                raise _unknown(spec, name, options, _variables(reply, files))
             _check_value(spec, name, value, options[name])
         elif name in reply["knobs"]:
             _check_value(spec, name, value, reply["knobs"][name][0])
         elif not any(_mentions(path, name.encode()) for path in files):
-            raise _unknown(spec, name, "read by none of its files", _variables(reply, files))
+            raise _unknown(spec, name, options, _variables(reply, files))
 
 
 def _check_value(spec: str, name: str, value: str, kind: str) -> None:
@@ -147,10 +149,28 @@ def _check_value(spec: str, name: str, value: str, kind: str) -> None:
         raise UsageError(f"{spec}: {name} takes {words}, not {value!r}", hint=f"+{name}={example}")
 
 
-def _unknown(spec: str, name: str, why: str, candidates: Iterable[str]) -> UsageError:
-    names = sorted(candidates)
-    close = difflib.get_close_matches(name, names, _SHOWN, 0.5) or names[:_SHOWN]
-    return UsageError(f"{spec}: {name} is {why}", hint=f"it knows {', '.join(close)}")
+def _unknown(spec: str, name: str, options: Iterable[str], variables: Iterable[str]) -> UsageError:
+    """Suggests names that are written alike, whatever their case: upper case names a variable."""
+    plain = split(spec)[0]
+    what = (
+        f"{plain} has no launch option called {name}"
+        if name.islower()
+        else f"no file of {plain} reads an environment variable called {name}"
+    )
+    names = {each.lower(): each for each in (*sorted(options), *sorted(variables))}
+    close = difflib.get_close_matches(name.lower(), names, _SHOWN, _ALIKE)
+    if close:
+        return UsageError(f"{spec}: {what}", hint=f"did you mean {_or(names[each] for each in close)}?")
+    return UsageError(
+        f"{spec}: {what}",
+        hint="a name in upper case is an environment variable of the compiler, "
+        "one in lower case an option of every launch, such as num_warps",
+    )
+
+
+def _or(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _variables(reply: Mapping[str, Any], files: Iterable[Path]) -> set[str]:

@@ -94,7 +94,7 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.WORK, "barriers executed", "", ("executed_barriers",), _COUNTED),
     Statistic(_OF.WORK, "atomics executed", "", ("executed_atomics",), _COUNTED),
     Statistic(_OF.WORK, "matrix operations", "", ("matrix_operations",), _COUNTED),
-    Statistic(_OF.INSTRUCTIONS, "instructions", "", ("ptx.total",), OF_TEXT),
+    Statistic(_OF.INSTRUCTIONS, "PTX instructions", "", ("ptx.total",), OF_TEXT),
     Statistic(_OF.CODE, "code size", "B", ("code_bytes",), "sections that execute"),
 )
 # fmt: on

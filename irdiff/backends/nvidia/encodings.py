@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from irdiff.backends import elf
+from irdiff.backends.nvidia import cubin
 from irdiff.errors import NormalizeError
 from irdiff.ir.sass.instructions import WORD_BYTES
 
@@ -43,3 +44,18 @@ def words(code: bytes) -> list[tuple[int, int]]:
     """(what the instruction does, its control bits) of each instruction."""
     whole = [low | high << 64 for low, high in struct.iter_unpack("<QQ", code)]
     return [(word & _REST, (word & _CONTROL) >> CONTROL_BIT) for word in whole]
+
+
+def is_same_but_for_control_bits(base: bytes, head: bytes) -> bool:
+    """Compares the executable contracts of two cubins. Raises NormalizeError."""
+    ours, theirs = (cubin.read(binary)[0] for binary in (base, head))
+    return ours.keys() == theirs.keys() and all(
+        content == theirs[name] or (name.startswith(_CODE) and _have_same_operations(content, theirs[name]))
+        for name, content in ours.items()
+    )
+
+
+def _have_same_operations(base: bytes, head: bytes) -> bool:
+    if len(base) != len(head) or len(base) % WORD_BYTES:
+        return False
+    return all(ours == theirs for (ours, _), (theirs, _) in zip(words(base), words(head), strict=True))

@@ -12,7 +12,7 @@ import pytest
 from irdiff.backends import elf
 from irdiff.backends.elf import Section
 from irdiff.backends.machine_code import machine_code, symbols
-from irdiff.backends.nvidia import cubin
+from irdiff.backends.nvidia import cubin, encodings
 from irdiff.errors import NormalizeError
 from tests.elf_files import HEADER_BYTES, assembled, content, named, rebuilt
 from tests.programs.mutation.artifacts import of_stage
@@ -51,6 +51,20 @@ def flipped(old, at):
     """One bit is another."""
     new = bytearray(old)
     new[at] ^= 1
+    return bytes(new)
+
+
+@pytest.mark.parametrize(("bit", "is_same"), [(115, True), (20, False)])
+def test_control_bits_alone_may_differ(bit, is_same):
+    binary = original("cubin", "sm_90")
+    code = named(f".text.{KERNEL}", lambda s: replace(s, content=flipped_bit(s.content, bit)))
+    assert encodings.is_same_but_for_control_bits(binary, rebuilt(binary, code)) is is_same
+    assert digest("cubin", rebuilt(binary, code)) != digest("cubin", binary)
+
+
+def flipped_bit(content, bit):
+    new = bytearray(content)
+    new[bit // 8] ^= 1 << bit % 8
     return bytes(new)
 
 

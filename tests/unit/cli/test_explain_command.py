@@ -9,7 +9,7 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff.cli.explain_command import CaseStory
 from irdiff.cli.run_argument import OpenedRun
-from irdiff.model import Sides, Verdict
+from irdiff.model import Component, Sides, StageStatus, Verdict
 from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.runs import stored
@@ -40,3 +40,22 @@ def test_a_changed_case_has_its_edit_and_commands_for_files_that_are_there(run, 
     of_both = replace(case, artifacts=case.artifacts.map(lambda side: {**side, **entering}))
     told = [story(run, shown, tmp_path) for shown in (case, of_base, of_both)]
     assert "\n".join(told).replace(str(tmp_path), "FOLDER") == snapshot
+
+
+def test_equal_ptx_with_other_machine_code_is_said_to_come_from_ptxas(run, tmp_path):
+    changed, same = StageStatus.CHANGED, StageStatus.EQUIVALENT
+    case = replace(
+        run.cases[0],
+        origin=runs.origin("llir", None, Component.LLVM_CODEGEN, Component.PTXAS),
+        stages={"llir": changed, "ptx": same, "sass": changed},
+    )
+    words = "the PTX of both sides is the same, but ptxas makes other machine code from it"
+    assert words in story(run, case, tmp_path)
+    assert words not in story(run, replace(case, stages={**case.stages, "ptx": changed}), tmp_path)
+
+
+def test_machine_code_that_cannot_be_disassembled_says_why(run, tmp_path):
+    case = replace(run.cases[0], origin=runs.origin("sass"), stages={"sass": StageStatus.CHANGED})
+    assert "what differs in sass is not shown: the run folder holds no machine code" in story(
+        run, case, tmp_path
+    )

@@ -49,7 +49,7 @@ def test_both_sides_stand_beside_each_other_with_the_loop_that_differs():
     lines = list(work_table.lines(compared(loop(10), loop(10, "LDG.E R7, desc[UR4][R2.64]"))))
     assert "warps                            16" in lines
     assert "global requests                  160 → 320  +100.0%" in lines
-    assert "instructions: global load        160 → 320  +100.0%" in lines
+    assert "instructions executed: global load 160 → 320  +100.0%" in lines
     assert lines[-1] == (
         "loop at 0x30 → 0x30, depth 1, a warp: global requests 10 → 20, global sectors 10 → 20"
     )

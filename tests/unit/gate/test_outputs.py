@@ -181,3 +181,11 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(tmp_path, fo
 def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path, folder, rules):
     for more, code in (((), 0), (("--policy", rules), 1)):
         assert typed(release_report_command, folder, "--out", tmp_path / "release.md", *more)[0] == code
+
+
+def test_a_command_that_accepts_first_copies_the_default_policy(outcome):
+    shipped = outputs.Again(call="last", policy="", until=None, shipped_policy="/a b/irdiff-policy.toml")
+    lines = outputs.text(outcome, shipped).splitlines()
+    steps = [line for line in lines if "--accept" in line]
+    assert steps
+    assert all("cp '/a b/irdiff-policy.toml' . && irdiff gate last --accept" in line for line in steps)

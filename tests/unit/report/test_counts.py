@@ -17,6 +17,7 @@ from irdiff.model import (
     Cause,
     CauseKind,
     ChangedFile,
+    Component,
     FailureKind,
     FileChange,
     Reach,
@@ -53,13 +54,27 @@ def test_nondeterminism_of_head_comes_before_that_of_base_alone():
             {"base": "cubin"},
             "ptxas of base gave different outputs for the same input, and ptxas of head did not",
         ),
-        ({"base": "ptx", "head": "ptx"}, "LLVM's code generation of both sides gave"),
+        ({"base": "ptx", "head": "ptx"}, "LLVM of both sides gave"),
         ({"base": "launch", "head": "cubin"}, "the program of base and ptxas of head gave"),
     ],
 )
 def test_nondeterminism_names_the_program(stages, words):
     case = runs.case("a/x:1@sm_90", nondeterministic=tuple(stages), unsteady_stages=stages)
     assert words in headline.of(runs.run(case))
+
+
+@pytest.mark.parametrize(
+    ("stage", "charged", "by"),
+    [
+        ("sass", (Component.LLVM_LOWERING, Component.PTXAS), "ptxas"),
+        ("llir", (Component.LLVM_CODEGEN, Component.PTXAS), "LLVM"),
+        ("amdgcn", (Component.TTGIR_PASSES, Component.CODEGEN_LIBRARY), "the AMD codegen library"),
+        ("llir", (Component.PTXAS, Component.NOT_SEPARABLE), "the stage llir"),
+    ],
+)
+def test_a_headline_names_the_part_that_made_the_stage_of_the_origin(stage, charged, by):
+    case = runs.case("a/x:1@sm_90", Verdict.CHANGED, origin=runs.origin(stage, None, *charged))
+    assert f"changed on sm_90, by {by}." in headline.of(runs.run(case))
 
 
 def test_a_side_that_ran_out_of_time_does_not_say_that_it_no_longer_compiles():

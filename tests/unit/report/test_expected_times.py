@@ -35,6 +35,13 @@ def test_the_first_sentence_counts_each_word_and_says_how_often_it_was_right():
     )
 
 
+def test_the_record_of_both_directions_names_both_where_a_run_has_one():
+    words = '"likely slower" or "likely faster" had the right direction in 98 of 104 cases'
+    slower = expecting(Expected.SLOWER)
+    assert words in expected_times.headline(slower)
+    assert words in list(expected_times.of_case(slower.cases[0]))[-1]
+
+
 def test_a_measured_case_is_not_expected_to_be_anything():
     of = expecting(Expected.SLOWER, Expected.NO_CHANGE)
     assert "Time of 1 changed case was not measured: 1 no change expected." in expected_times.headline(

@@ -43,7 +43,9 @@ def test_the_answer_comes_first_and_reasons_are_counted_by_test():
 
 def test_a_sample_is_said_to_be_one():
     first = next(tests_lines.sentences(answered(9000)))
-    assert first.endswith("launched by 1 of 4 tests that ran (of 9,000; --sample all)")
+    assert first.endswith(
+        "launched by 1 of the 4 tests that ran. There are 9,000 tests: `--sample all` runs all of them"
+    )
 
 
 @pytest.mark.parametrize("page", ["terminal", "markdown", "html"])
