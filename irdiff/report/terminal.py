@@ -47,6 +47,7 @@ _COMMANDS = {
     "report": "write a page",
     "compare": "compare one case",
 }
+_OF_MEANING = {str(meaning) for meaning in Meaning}
 _LABEL = 1 + max(map(len, _COMMANDS.values()))
 _WIDE = 100
 """The most characters of a line about a group."""
@@ -179,7 +180,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
         if line.report_class != risk:
             risk = line.report_class
             yield _line(
-                f"class {risk}:" if risk in set(Meaning) else f"{risk}:", "bold red" if line.loud else "bold"
+                f"class {risk}:" if risk in _OF_MEANING else f"{risk}:", "bold red" if line.loud else "bold"
             )
         yield _group(line, room, is_aligned=width is not None)
     if shown.groups_left:
