@@ -139,7 +139,7 @@ _SECTIONS = {
 @click.option(
     "--exit-code",
     is_flag=True,
-    help="Exit with 1 if a shown case changed, broke, fails or was removed.",
+    help="Exit with 1 if a case of the report changed, does not compile or was removed.",
 )
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")

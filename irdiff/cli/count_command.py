@@ -66,9 +66,10 @@ def count_command(
 ) -> None:
     """Count PATTERN in the code of base and head: in each changed case of RUN, stage by stage.
 
-    PATTERN is an operation with all that it may go on with (`bar.sync`, `wgmma`), or a glob (`ld.*.v4*`,
-    `v_mfma*`). What stands in a loop is counted once, and again in a column of its own. A run holds the code
-    of changed cases alone; in the others both sides are equal.
+    PATTERN is an operation, which also stands for its longer forms (`wgmma` for `wgmma.mma_async`), or a glob
+    (`ld.*.v4*`, `v_mfma*`).
+    A column counts all lines, whether or not they are in a loop; another column counts those in loops. A run
+    holds only the code of changed cases: in all others both sides are equal.
     """
     wanted = Pattern(words=pattern, expression=_expression(pattern) if regex else None)
     with run_argument.opened(run, config) as opened:

@@ -52,11 +52,10 @@ def diff_command(
     """Show what changed in one CASE of RUN, stage by stage; without CASE, in Triton's own runtime.
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an
-    id, a part that only one id has, or a change group (2, g:b140) for its smallest example. Telling lines
-    come first, and lines that only moved, or only compute addresses, come last. Lines that differ only in
-    the numbers of values count as the same. Removed lines are shown with head's numbers; a
-    value that only base has ends in '. `--stage sass` disassembles with the nvdisasm of an installed
-    toolchain.
+    id, a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that
+    only moved, or only compute addresses, come last. Lines that differ only in the numbers of values count as
+    equal. Values of removed lines have the numbers that they have at head; a value that only base has ends
+    in '. `--stage sass` disassembles machine code with the nvdisasm of an installed toolchain.
     """
     console = Console()
     view = View(context=context, raw=raw, side_by_side=side_by_side, width=width or console.width)

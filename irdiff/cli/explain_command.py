@@ -57,7 +57,7 @@ _RECORDED = (
     "lit_path",
     is_flag=False,
     flag_value="",
-    help="Write a FileCheck test of the responsible pass to this file; default: into --save, or stdout.",
+    help="Write a FileCheck test of the origin's pass to this file; default: into --save, or stdout.",
 )
 @click.option("--save", "save_path", type=options.PATH, help="Write the printed commands' files here.")
 @click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")
@@ -77,8 +77,9 @@ def explain_command(
     """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Shows the
-    stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
-    side alone. Where the run did not look for the pass, `explain` does; that needs the run's toolchains.
+    stages, the pass where the difference begins, the lines that differ after it with the kernel's source
+    lines, figures, and commands that reproduce each side alone. If the run did not look for the pass,
+    `explain` does, which needs the run's toolchains.
     """
     with run_argument.opened(run, config) as opened:
         story = CaseStory(
@@ -136,7 +137,7 @@ def _write_lit(
 ) -> None:
     if sides is None or attribution is None or attribution.step is None:
         raise UsageError(
-            f"{escape.terminal(story.case.id)}: no MLIR pass is responsible, so there is none to test",
+            f"{escape.terminal(story.case.id)}: the difference begins in no MLIR pass, so there is none to test",
             hint="choose a case whose origin names a pass: irdiff report RUN",
         )
     from irdiff.explain import lit_test
@@ -150,7 +151,7 @@ def _write_lit(
 
 @dataclass(frozen=True, kw_only=True)
 class CaseStory:
-    """Prints the stages, responsible pass, edit, facts and commands of one case."""
+    """Prints the stages, origin, IR diff, figures and commands of one case."""
 
     console: Console
     opened: OpenedRun

@@ -116,7 +116,7 @@ cache_option = click.option(
 _store_mode_option = click.option(
     "--store-mode",
     type=click.Choice(["read", "write"]),
-    help="Whether results are also written to a shared store (IRDIFF_STORE). Default: read.",
+    help="read: use results of the shared store (IRDIFF_STORE). write: also add to it. Default: read.",
 )
 corpus_option = click.option(
     "--corpus",

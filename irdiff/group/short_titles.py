@@ -15,8 +15,8 @@ from irdiff.words import shortened
 
 _WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop))[^()]*\)")
 _SHARE = re.compile(r"(?:\(|, )(in \d+ of \d+ cases)\)")
-_PART = re.compile(r"(?=, | or | before )(?![^\[]*\])")
-"""Where a line may end: not inside a list of values."""
+_PART = re.compile(r"(?=, | or (?!\d)| before )(?![^\[]*\])")
+"""Where a line may end: not inside a list of values, nor inside of `1 or 2 more`."""
 
 
 @dataclass(frozen=True, kw_only=True)

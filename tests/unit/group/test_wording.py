@@ -144,6 +144,11 @@ def test_a_short_title_says_of_how_many_cases_it_holds_and_leaves_out_where():
     assert found.clauses == ("2 more `ttng.fence`", "`enable_fp_fusion` True → False (in 2 of 4 cases)")
 
 
+def test_a_short_title_does_not_end_within_a_number():
+    title = short_titles.ShortTitle(clauses=("one more `a`", "1 or 2 more `b`"), risky=0)
+    assert [title.within(room) for room in (40, 20)] == ["one more `a`, 1 or 2 more `b`", "one more `a`, …"]
+
+
 NAMES = sorted(path.stem for path in DATA.glob("*.txt"))
 assert NAMES
 """Two real comparisons, whose titles `python -m tests.programs.titles` wrote."""
