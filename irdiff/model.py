@@ -400,7 +400,7 @@ class Origin:
     """Where the difference of one case begins."""
 
     stage: str
-    """First stage whose status is `changed`; `launch` where only what the launch passes differs."""
+    """The first stage that differs and is not shown to have no effect; `launch` if only that differs."""
     pass_name: str | None
     """The pass whose output first differs for good; None where it was not looked for or not found."""
     masked: tuple[str, ...]

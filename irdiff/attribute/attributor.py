@@ -300,7 +300,7 @@ class _CaseAttribution:
         if divergence is None:
             return self._lowering_or_llvm(stage, *found)
         name, note = divergence.name, divergence.note
-        if note and not note.startswith(f"{name} "):
+        if note.startswith(first_divergent_pass.OTHER_OPTIONS):
             note = f"{name} {note}"
         self._divergence, self._step = divergence, self._kept(divergence, base, head)
         edit = self._step.edit("mlir")

@@ -27,6 +27,7 @@ _BAR = re.compile(r"bar\.(?<!\wbar\.)")
 ADDED = "runs on head only"
 REMOVED = "runs on base only"
 MOVED = "runs at another place"
+OTHER_OPTIONS = "has other options"
 
 Same = Callable[[State, State], bool]
 
@@ -121,13 +122,12 @@ def _after_moved_synchronization(
 
 
 def _moved(first: Divergence, later: str) -> str:
-    for side, other, note in (("head", "base", ADDED), ("base", "head", REMOVED)):
-        if first.note == f"{first.name} {note}":
-            return (
-                f"{first.name} runs on {side} only; {other} inserts the same barriers and fences in {later}"
-            )
-    options = f" ({first.note})" if first.note else ""
-    return f"{first.name}{options} inserts barriers and fences that the other side inserts in {later}"
+    for side, other, runs in (("head", "base", ADDED), ("base", "head", REMOVED)):
+        if first.note == f"{first.name} {runs}":
+            where = f"{first.name} runs on {side} only"
+            return f"{where}. It inserts barriers and fences, as many as {other} inserts in {later}"
+    differs = f" ({first.note})" if first.note else ""
+    return f"{first.name}{differs} inserts barriers and fences, as many as the other side inserts in {later}"
 
 
 def _only_synchronizes(base: State, head: State) -> bool:
@@ -152,7 +152,7 @@ def _option_change(base: State, head: State) -> str:
     if base.options is None or head.options is None:
         return ""
     change = word_change(base.options.split(), head.options.split())
-    return f"has other options: {change}" if change else ""
+    return f"{OTHER_OPTIONS}: {change}" if change else ""
 
 
 def word_change(base: Sequence[str], head: Sequence[str]) -> str:

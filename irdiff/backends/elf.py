@@ -68,7 +68,7 @@ class Symbol:
     info: int
     other: int
     index: int
-    """The number of its section; above those of all sections if it lies in none."""
+    """The number of its section: 0 if the file does not define it, above all sections for a fixed value."""
     value: int
     size: int
 

@@ -137,7 +137,7 @@ def _write_lit(
 ) -> None:
     if sides is None or attribution is None or attribution.step is None:
         raise UsageError(
-            f"{escape.terminal(story.case.id)}: the difference begins in no MLIR pass, so there is none to test",
+            f"{escape.terminal(story.case.id)}: the difference begins in no MLIR pass; nothing can be tested",
             hint="choose a case whose origin names a pass: irdiff report RUN",
         )
     from irdiff.explain import lit_test
