@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.compare.cases import failed_program
@@ -42,9 +42,22 @@ def others(run: Run, most: int) -> tuple[Ending, ...]:
         _ending(f"nondeterministic: {words}", cases, most)
         for words, cases in error_clusters.unstable(run.cases)
     ]
-    order = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
-    by_verdict = [_ending(verdict.value, _with(run, verdict), most) for verdict in order]
+    by_verdict = [
+        _ending(f"{verdict}: {words}", _with(run, verdict), most) for verdict, words in _words(run).items()
+    ]
     return tuple(ending for ending in (*unstable, *by_verdict) if ending.errors)
+
+
+def _words(run: Run) -> Mapping[Verdict, str]:
+    is_of_compilers = not (run.base.revision or run.head.revision)
+    since = "; a workload may begin with a later release than base (SINCE)"
+    until = "; a workload may end with an earlier release than head (UNTIL)"
+    return {
+        Verdict.FAILING: "compiles on neither side, or is new and does not compile",
+        Verdict.FIXED: "compiles at head, not at base",
+        Verdict.ADDED: f"launched at head only{since if is_of_compilers else ''}",
+        Verdict.REMOVED: f"launched at base only{until if is_of_compilers else ''}",
+    }
 
 
 def _with(run: Run, verdict: Verdict) -> list[Case]:

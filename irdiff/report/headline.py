@@ -28,8 +28,8 @@ _TITLE = 60
 _ALSO = {
     Verdict.FIXED: ("now compiles", "now compile", ""),
     Verdict.IR_ONLY: ("differs", "differ", "in IR alone"),
-    Verdict.ADDED: ("is", "are", "only at head"),
-    Verdict.REMOVED: ("is", "are", "only at base"),
+    Verdict.ADDED: ("is launched", "are launched", "at head only"),
+    Verdict.REMOVED: ("is launched", "are launched", "at base only"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),
     Verdict.UNSUPPORTED: ("has", "have", "no backend"),
 }
