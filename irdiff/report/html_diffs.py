@@ -26,7 +26,7 @@ MAX_MEMBERS = 200
 _CONTEXT = 10
 """How many lines around a change a reader can unfold. Three are shown at once."""
 _NO_LINES = (
-    "no line differs up to the numbers of values: what differs is the order or the naming of definitions"
+    "no line differs, except in the numbers of values and in the order or the names of definitions"
 )
 _MAX_LEGEND = 60
 _MAX_LEGEND_CHARACTERS = 300
