@@ -25,9 +25,7 @@ MAX_MEMBERS = 200
 """The most cases beside the examples whose diffs the page holds: each takes time to align."""
 _CONTEXT = 10
 """How many lines around a change a reader can unfold. Three are shown at once."""
-_NO_LINES = (
-    "no line differs, except in the numbers of values and in the order or the names of definitions"
-)
+_NO_LINES = "no line differs, except in the numbers of values and in the order or the names of definitions"
 _MAX_LEGEND = 60
 _MAX_LEGEND_CHARACTERS = 300
 
