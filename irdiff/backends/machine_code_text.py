@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable
 from pathlib import Path
 
 from irdiff import process
@@ -31,29 +30,6 @@ def disassembled(program: Path, content: bytes, *options: str) -> str:
         file.flush()
         command: list[str | Path] = [program, *options, "-c", file.name]
         return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=_TIMEOUT_S)
-
-
-class MachineCodeText:
-    """Thread-safe."""
-
-    def __init__(self, content: Callable[[str], bytes], packages: Sequence[str]) -> None:
-        """content: of an artifact, by its digest; packages: the folders of `triton`, the newest last."""
-        self._programs = programs(packages)
-        self.content = content
-        self._text = lru_cache(maxsize=8)(self._disassembled)
-
-    def text(self, digest: str) -> str | None:
-        """None where no disassembler is there, or none can read it."""
-        return self._text(digest)
-
-    def _disassembled(self, digest: str) -> str | None:
-        content = self.content(digest)
-        for program in reversed(self._programs):  # a newer one knows the architectures of older ones, too
-            try:
-                return disassembled(program, content)
-            except (process.CommandFailed, process.TimeoutExpired, OSError):
-                continue
-        return None
 
 
 def newest_last(*toolchains: Toolchain) -> list[str]:

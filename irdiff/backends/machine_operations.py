@@ -13,6 +13,3 @@ class MachineOperations(Protocol):
         """By kind, without a disassembler. Binaries with the same counts have the same operations; those with
         other counts may have them, too. Raises NormalizeError.
         """
-
-    def counted(self, text: str) -> Counter[str]:
-        """By name, of what a disassembler prints."""

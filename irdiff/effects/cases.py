@@ -37,8 +37,8 @@ class MachineCodes(Protocol):
 
     def content(self, digest: str) -> bytes: ...
 
-    def text(self, digest: str) -> str | None:
-        """As a disassembler prints it; None where none can be run."""
+    def operations(self, digests: Sequence[str]) -> list[Counter[str]] | None:
+        """Counts of each binary's operations by name; None where no disassembler can read them."""
 
 
 _STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
@@ -128,11 +128,11 @@ def _with_machine_code(
     if is_alike and (sums is None or not sums.is_certain or len(binaries) < 2):
         return effects
     does_the_same = f"the {title(effects.stage)} does the same"
-    texts = [machine_code.text(digest) for digest in binaries]
-    if None in texts:
+    counts = machine_code.operations(binaries)
+    if counts is None:
         unread = f"{does_the_same}, and the machine code could not be read ({kind.made_by})"
         return effects if is_alike else _doubted(effects, NotShown(reason=unread))
-    ours, theirs = (operations.counted(text) for text in texts if text is not None)
+    ours, theirs = counts
     if ours == theirs:
         is_exact = sums is not None and contraction.is_same(sums, ours)
         return replace(effects, bits=Bits.SAME) if is_exact else effects

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from irdiff.attribute.edit_reader import EditReader
-from irdiff.backends.machine_code_text import MachineCodeText
+from irdiff.backends.binary_operations import BinaryOperations
 from irdiff.compare.artifact_comparator import DamagedArtifactError
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.effects import cases as effects_of
@@ -47,11 +47,11 @@ class CaseDescriber:
         packages: Sequence[str] = (),
     ) -> None:
         """With one compiler on both sides every difference is one that the kernels or launches ask for.
-        packages: as for `MachineCodeText`.
+        packages: as for `BinaryOperations`.
         """
         self._reader = reader
         self._packages = packages
-        self._machine_code = MachineCodeText(reader.comparator.content, packages)
+        self._machine_code = BinaryOperations(reader.comparator.content, packages)
         self._store = reader.comparator.store
         self._same_compiler = same_compiler
         self._reuse = reuse

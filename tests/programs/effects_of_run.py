@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from irdiff.backends.machine_code_text import MachineCodeText
+from irdiff.backends.binary_operations import BinaryOperations
 from irdiff.effects import cases
 from irdiff.model import Verdict
 from irdiff.run import run_folder
@@ -35,7 +35,7 @@ def main() -> None:
         assert found is not None
         return found
 
-    machine_code = MachineCodeText(content, [asked.package] if asked.package else [])
+    machine_code = BinaryOperations(content, [asked.package] if asked.package else [])
     run = run_folder.load(asked.run)
     counts: Counter[tuple[str, str]] = Counter()
     severities: Counter[str] = Counter()

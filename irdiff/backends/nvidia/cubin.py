@@ -81,7 +81,7 @@ def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]
         raise NormalizeError("cubin: no code section")
     contract = elf.by_name((names.anonymous(s.name), _content(s, names)) for s in sections)
     barriers = _barriers(file)
-    headers = [f"sm {_architecture(file)}"]
+    headers = [f"sm {architecture(file)}"]
     headers += [_header(names.anonymous(s.name), s, barriers.get(s.name, 0)) for s in sections]
     contract["headers"] = "\n".join(sorted(headers)).encode()
     contract["symbols"] = "\n".join(sorted(names.rows())).encode()
@@ -139,7 +139,7 @@ def _is_read(section: Section) -> bool:
     return section.type not in (SYMTAB, STRTAB) and not section.name.startswith(_NOT_READ)
 
 
-def _architecture(file: Elf) -> int:
+def architecture(file: Elf) -> int:
     """The SM; of a version of the format that is not known all flags."""
     return {7: file.flags & 0xFF, 8: file.flags >> 8 & 0xFF}.get(file.abi_version, file.flags)
 

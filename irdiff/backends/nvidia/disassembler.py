@@ -7,7 +7,7 @@ analyzes too). So the words of all kernels that are to be counted go through it 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from irdiff import process
@@ -45,8 +45,18 @@ class Disassembler:
                 if word not in texts and word not in missing:
                     start = place * WORD_BYTES
                     missing[word] = code[start : start + WORD_BYTES]
+        self.texts(arch, missing)
+
+    def texts(self, arch: int, words: Mapping[int, bytes]) -> Mapping[int, str]:
+        """Texts of all words so far, and of these; those that are no instructions have none.
+
+        words: by what the instruction does, its content.
+        """
+        texts = self._texts.setdefault(arch, {})
+        missing = {word: content for word, content in words.items() if word not in texts}
         if missing:
             texts.update(self._disassembled(arch, missing))
+        return texts
 
     def read(self, arch: int, binary: bytes, kernel: str) -> SassFunction:
         """Raises NormalizeError for a binary without the kernel, or with words that are no instructions."""

@@ -59,3 +59,8 @@ def _have_same_operations(base: bytes, head: bytes) -> bool:
     if len(base) != len(head) or len(base) % WORD_BYTES:
         return False
     return all(ours == theirs for (ours, _), (theirs, _) in zip(words(base), words(head), strict=True))
+
+
+def content_of(word: int, control: int) -> bytes:
+    """The 16 bytes of an instruction, of what `words` says of it."""
+    return (word | control << CONTROL_BIT).to_bytes(WORD_BYTES, "little")

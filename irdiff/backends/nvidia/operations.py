@@ -4,17 +4,16 @@ A disassembler takes half a second to start, and most pairs of programs need non
 words of each kind, they have as many operations of each name. A word's kind is its opcode with its
 modifiers: all bits but those of registers, immediates and the scheduler. Among 494,000 distinct words of
 sm_90 and sm_100, of 621 kinds, no kind has two names. Programs whose kinds differ may still have the same
-operations: then their texts are read (`ir.sass.operations`).
+operations: then one word of each form is disassembled (`operation_counter`). A form is narrower than a kind:
+it holds immediates, too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from irdiff.backends.nvidia import encodings
-from irdiff.ir.sass.operations import counted
-
-__all__ = ["counted", "kinds"]
 
 _OTHERS: dict[str, tuple[int, ...]] = {
     "MOV": (0x002,), "P2R": (0x003,), "R2P": (0x004,), "CS2R": (0x005,), "VOTE": (0x006,), "SEL": (0x007,),
@@ -40,7 +39,12 @@ one that nobody knows too, makes a kind."""
 _IS_OTHER = frozenset(opcode for opcodes in _OTHERS.values() for opcode in opcodes)
 _REGISTERS = (24, 32, 64)
 """The first bit of each operand. With a zero register in it, a sum or a product is a plain move."""
+_OUTPUT_AND_OPERANDS = (16, *_REGISTERS)
+_OUTPUT_AND_OTHERS = (16, 24, 64)
+"""Of an instruction whose second operand, at bit 32, is no register."""
 _ZERO = 255
+_REGISTER_FORM = 1
+"""An instruction whose second operand is a register, and no immediate, constant or uniform register."""
 _GUARD = 12
 _NEVER = 15
 """The guard `@!PT`."""
@@ -50,8 +54,25 @@ Kind = tuple[int, int, tuple[bool, ...]]
 
 def kinds(binary: bytes) -> Counter[Kind]:
     """How many words of each kind the code of a cubin has. Raises NormalizeError."""
-    words = (word for _, code in encodings.codes(binary) for word, _ in encodings.words(code))
-    return Counter(_kind(word) for word in words if _counts(word))
+    return Counter(_kind(word) for word, _ in _counted_words(binary))
+
+
+def forms(binary: bytes) -> tuple[Counter[int], dict[int, tuple[int, bytes]]]:
+    """How many words of each form the code of a cubin has, and one word of each, with its content. Words of
+    one form have one name, and zero registers and immediates in the same places. Raises NormalizeError.
+    """
+    counts, examples = Counter[int](), dict[int, tuple[int, bytes]]()
+    for word, control in _counted_words(binary):
+        form = _form(word)
+        counts[form] += 1
+        if form not in examples:
+            examples[form] = word, encodings.content_of(word, control)
+    return counts, examples
+
+
+def _counted_words(binary: bytes) -> Iterator[tuple[int, int]]:
+    for _, code in encodings.codes(binary):
+        yield from (each for each in encodings.words(code) if _counts(each[0]))
 
 
 def _counts(word: int) -> bool:
@@ -61,6 +82,15 @@ def _counts(word: int) -> bool:
 def _kind(word: int) -> Kind:
     zeros = tuple(_bits(word, start, 8) == _ZERO for start in _REGISTERS)
     return _bits(word, 0, 9), _bits(word, 72, 33), zeros
+
+
+def _form(word: int) -> int:
+    """The word with register 0 in place of any register but the zero register, and without its guard."""
+    form = word & ~(15 << _GUARD)
+    for start in _OUTPUT_AND_OPERANDS if _bits(word, 9, 3) == _REGISTER_FORM else _OUTPUT_AND_OTHERS:
+        if _bits(word, start, 8) != _ZERO:
+            form &= ~(_ZERO << start)
+    return form
 
 
 def _bits(word: int, start: int, count: int) -> int:

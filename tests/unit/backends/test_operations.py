@@ -50,3 +50,30 @@ def test_what_neither_rounds_nor_accesses_memory_is_not_counted_nor_what_never_r
 
 def test_an_opcode_that_nobody_knows_counts():
     assert kinds(ADD, 0x1FF) != kinds(ADD)
+
+
+IMMEDIATE_SUM = 0x3F80000001017823
+"""FFMA R1, R1, 1, R0: its constant begins at bit 32."""
+
+
+def forms(*words):
+    return operations.forms(elf_file({".text.k": b"".join(word.to_bytes(16, "little") for word in words)}))
+
+
+def test_words_of_one_form_differ_in_registers_guards_and_scheduling_alone():
+    counts, examples = forms(ADD, 0x1D140D7221, 0x207030221, ADD | SCHEDULER)
+    assert [*counts.values()] == [4]
+    assert [*examples.values()] == [(ADD, ADD.to_bytes(16, "little"))]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(ADD, 0x2FF037221, id="addition-of-zero-is-a-move"),
+        pytest.param(ADD, ADD | 1 << 72, id="another-modifier"),
+        pytest.param(IMMEDIATE_SUM, IMMEDIATE_SUM + (1 << 32), id="another-constant"),
+        pytest.param(IMMEDIATE_SUM, IMMEDIATE_SUM + (1 << 55), id="a-sum-and-a-product"),
+    ],
+)
+def test_words_of_different_forms(one, other):
+    assert not forms(one)[0].keys() & forms(other)[0].keys()

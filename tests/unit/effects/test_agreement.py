@@ -49,8 +49,9 @@ class Cubins:
     def content(self, digest):
         return self.held
 
-    def text(self, digest):
-        return self.texts.get(digest)
+    def operations(self, digests):
+        texts = [self.texts.get(digest) for digest in digests]
+        return None if None in texts else [operations.counted(text) for text in texts]
 
 
 def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin", ptx=PTX, stages=()):

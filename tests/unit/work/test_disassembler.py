@@ -6,13 +6,14 @@ import sys
 import pytest
 
 from irdiff.backends.nvidia.disassembler import MAX_CODE_BYTES, Disassembler
+from irdiff.backends.nvidia.operation_counter import OperationCounter
 from irdiff.errors import NormalizeError
 from tests.elf_files import elf_file
 
 FAKE = """#!{python}
 import sys
 words = open(sys.argv[-1], "rb").read()
-texts = {1: "MOV R1, R2.reuse", 2: "BRA %#x", 3: "EXIT"}
+texts = {1: "MOV R1, R2.reuse", 2: "BRA %#x", 3: "EXIT", 33: "@P0 FADD R1, R2, R3", 129: "LDG.E.128 R4, [R2.64]"}
 with open({log}, "a") as log:
     print(len(words) // 16, file=log)
 bad = [n for n in range(0, len(words), 16) if words[n] not in texts]
@@ -79,3 +80,27 @@ def test_words_that_are_no_instructions_end_their_kernel_alone(asked):
 def test_a_forged_binary_is_refused_with_the_reason(asked, content, words):
     with pytest.raises(NormalizeError, match=words):
         asked[0].read(90, content, "k")
+
+
+ADD, LOAD = 0x207037221, 0x2047381
+"""Their first bytes are 33 and 129."""
+
+
+def cubin(*words):
+    content = b"".join(word.to_bytes(16, "little") for word in words)
+    return elf_file({".text.k": content, ".text.another": content[:16]})
+
+
+def test_operations_of_both_sides_are_counted_by_one_word_of_each_form(asked):
+    disassembler, log = asked
+    counter = OperationCounter(disassembler)
+    another_add = ADD + (3 << 16) + (1 << 105)
+    base, head = counter.counted([cubin(ADD, ADD, LOAD), cubin(another_add)])
+    assert (base, head) == ({"FADD": 3, "LDG": 4}, {"FADD": 2})
+    assert counter.counted([cubin(LOAD)]) == [{"LDG": 8}]
+    assert log.read_text().split() == ["2"]
+
+
+def test_operations_that_the_disassembler_does_not_know_are_not_counted(asked):
+    with pytest.raises(NormalizeError, match="knows no instruction"):
+        OperationCounter(asked[0]).counted([cubin(ADD), cubin(0x7999)])
