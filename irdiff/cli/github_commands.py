@@ -15,11 +15,10 @@ import tempfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from irdiff import pipeline
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.cli.runs_commands import merged
@@ -27,8 +26,7 @@ from irdiff.cli.store_commands import parse_size
 from irdiff.comparison import SameCompiler
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.github import actions, api, comment, comment_commands
-from irdiff.github.api import Client
+from irdiff.github import comment_commands
 from irdiff.github.comment_commands import CommentCommand
 from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
 from irdiff.report import edit_coverage, escape, markdown
@@ -38,6 +36,12 @@ from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository
 from irdiff.run import failure, run_archive, run_folder
 from irdiff.run.failure import PartFailure
+
+if TYPE_CHECKING:
+    from irdiff.github.api import Client
+
+# Commands import GitHub's API, and the steps of a comparison, when they need them: each is a process of its
+# own, and most need neither.
 
 COMPARING = "irdiff-pr.yml"
 NIGHTLY = "irdiff-nightly.yml"
@@ -58,6 +62,8 @@ def github_group() -> None:
 @click.option("--out", type=options.PATH, required=True, help="The folder to write.")
 def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
     """Download the run that a comparison kept; if there is none, OUT/failure.json says why."""
+    from irdiff.github import actions, api
+
     hub = api.of_environment()
     if (run_id is None) == (commit is None):
         raise UsageError("name one run of the workflow", hint="give either --run ID or --commit SHA")
@@ -88,6 +94,8 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
 @click.option("--out", type=options.PATH, required=True, help="The record, for `github plan`.")
 def asked_command(number: int, head: str, out: Path) -> None:
     """Find what a maintainer asked to compare this commit with, in the record of `github obey`."""
+    from irdiff.github import api, comment
+
     command = comment_commands.read(
         comment.find_own(api.of_environment(), number, comment_commands.KEY), head
     )
@@ -103,6 +111,8 @@ def asked_command(number: int, head: str, out: Path) -> None:
 @click.option("--event", type=options.PATH, required=True, help="The file of the event: GITHUB_EVENT_PATH.")
 def obey_command(event: Path) -> None:
     """Carry out the command in a comment, if its author may write to the repository."""
+    from irdiff.github import actions, api
+
     hub = api.of_environment()
     request_comment = _comment_of(event)
     if not actions.may_write(hub, request_comment["login"]):
@@ -147,6 +157,8 @@ def _compare_again(hub: Client, request_comment: dict[str, Any], wanted: Comment
     The pull request's code must not run in this job, which has the rights of the default branch, whose caches
     other workflows trust.
     """
+    from irdiff.github import actions
+
     head, _ = actions.pull_request(hub, request_comment["pull"])
     newest = actions.newest_run(hub, COMPARING, head)
     if newest is None or not newest.is_done:
@@ -167,6 +179,8 @@ def _compare_again(hub: Client, request_comment: dict[str, Any], wanted: Comment
 
 
 def _answer(hub: Client, request_comment: dict[str, Any], text: str) -> None:
+    from irdiff.github import comment
+
     posted = comment.post(hub, request_comment["pull"], lambda limit: text[:limit], key=comment_commands.KEY)
     click.echo(escape.terminal(f"answered: comment {posted.done}"))
 
@@ -176,6 +190,8 @@ def _answer(hub: Client, request_comment: dict[str, Any], text: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 def prune_command(max_size: str, dry_run: bool) -> None:
     """Remove caches of closed pull requests, then those unused longest. GitHub gives a repository 10 GB."""
+    from irdiff.github import actions, api
+
     hub = api.of_environment()
     caches = [*actions.caches(hub, "irdiff-")]
     numbers = {number for cache in caches if (number := actions.pull_request_of(cache)) is not None}
@@ -194,6 +210,8 @@ def prune_command(max_size: str, dry_run: bool) -> None:
 @options.db_option
 def history_command(branch: str, file: Path) -> None:
     """Download the history that the branch's newest nightly job kept; if there is none, begin a new one."""
+    from irdiff.github import actions, api
+
     with tempfile.TemporaryDirectory(prefix="irdiff-history-") as scratch:
         place = Path(scratch, "history.zip")
         night = actions.fetch_from_newest(api.of_environment(), NIGHTLY, branch, HISTORY, place)
@@ -277,6 +295,8 @@ def plan_command(
 def _write_where_nothing_can_change(
     base: str, head: str, wanted: CommentCommand, out: Path, config: Config
 ) -> bool:
+    from irdiff import pipeline
+
     sides_edit = sides.preflight(base, head, _SIDE_OPTIONS, config)
     if sides_edit is None:
         return False
