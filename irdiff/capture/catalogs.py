@@ -14,9 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
-
 from irdiff import case_ids
+from irdiff.adapters import adapter
 from irdiff.capture import opened_files
 from irdiff.capture.catalog import Catalog
 from irdiff.capture.selection import WorkloadSelection
@@ -38,7 +37,6 @@ STEP: MemoStep[dict[str, Any]] = MemoStep("catalog", __name__, dict[str, Any])
 
 
 _NOTED = ("called", "left_out", "read", "missing", "caveats", "uncompared")
-_read_catalog = TypeAdapter(Catalog)
 
 
 class Capturer:
@@ -52,7 +50,7 @@ class Capturer:
         request = _request(side, workload, target, selection)
         extra = side.corpus.extra_packages(workload, target)
         ask = partial(self._requests.ask, side.toolchain, extra, randomized=True)
-        return _read_catalog.validate_python(self._with_texts(self._captured(request, ask)))
+        return adapter(Catalog).validate_python(self._with_texts(self._captured(request, ask)))
 
     def catalog(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> Catalog:
         toolchain, corpus = side.toolchain, side.corpus
@@ -68,7 +66,7 @@ class Capturer:
             record = self._captured(request, ask)
             if is_kept and not record["transient"]:
                 memo.keep(record)
-        return _read_catalog.validate_python(self._with_texts(record))
+        return adapter(Catalog).validate_python(self._with_texts(record))
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
         """Stores the texts of launches as artifacts."""

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from irdiff.adapters import adapter
 from irdiff.errors import UsageError
 from irdiff.gate.policy import Patterns
 from irdiff.model import Run
@@ -104,9 +105,6 @@ class _AcceptanceFile:
     accepted: tuple[Accepted, ...] = ()
 
 
-_file = TypeAdapter(_AcceptanceFile)
-
-
 def load(path: Path) -> tuple[Accepted, ...]:
     """Raises UsageError."""
     return parse(toml_file.read(path, MAX_BYTES), str(path))
@@ -117,7 +115,9 @@ def parse(tables: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
     is_earlier = tables.get("schema") in _EARLIER
     new = f'schema = "{SCHEMA}", and [accepted.changes] in place of [accepted.edits]'
     hint = f"its entries still hold: write {new}" if is_earlier else ""
-    return toml_file.checked(_file, tables, where, "an acceptance file", hint=hint).accepted
+    return toml_file.checked(
+        adapter(_AcceptanceFile), tables, where, "an acceptance file", hint=hint
+    ).accepted
 
 
 def append(path: Path, entries: tuple[Accepted, ...], present: tuple[Accepted, ...]) -> None:

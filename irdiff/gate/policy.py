@@ -11,10 +11,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from irdiff import case_ids
+from irdiff.adapters import adapter
 from irdiff.errors import UsageError
 from irdiff.gate import earlier_policy
 from irdiff.model import Case, Meaning, Verdict
@@ -194,9 +195,6 @@ class Policy:
     rule: Annotated[tuple[Annotated[Rule, Field(discriminator="kind")], ...], Field(min_length=1)]
 
 
-_policy = TypeAdapter(Policy)
-
-
 def matches(patterns: tuple[str, ...], name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
@@ -225,7 +223,7 @@ def required(by_rule: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
 def parse(tables: Mapping[str, object], where: str) -> Policy:
     """Raises UsageError. For a file of an earlier irdiff it has the new spelling of each rule."""
     earlier_policy.refuse(tables, where)
-    policy = toml_file.checked(_policy, tables, where, "a policy")
+    policy = toml_file.checked(adapter(Policy), tables, where, "a policy")
     ids = [rule.id for rule in policy.rule]
     for rule_id in ids:
         if ids.count(rule_id) > 1:

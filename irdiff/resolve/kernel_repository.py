@@ -31,11 +31,11 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictStr,
-    TypeAdapter,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
 
+from irdiff.adapters import adapter
 from irdiff.config import Config
 from irdiff.errors import CorpusError, UsageError
 from irdiff.model import Sides
@@ -101,9 +101,6 @@ class _PlanFile:
     kernels: Plan
 
 
-_file = TypeAdapter(_PlanFile)
-
-
 def has_plan(snap: Snapshot, config: Config) -> bool:
     """Includes the working tree's `irdiff.toml`."""
     return _plan_file(snap, config) is not None
@@ -145,7 +142,7 @@ def parse_plan(content: bytes, where: str) -> Plan:
     """Raises UsageError with the place of the mistake."""
     hint = 'a table [kernels] with program = "COMMAND" or workloads = "FOLDER"; `irdiff init` writes one'
     tables = toml_file.parse(content, where)
-    return toml_file.checked(_file, tables, where, "a description of kernels", hint=hint).kernels
+    return toml_file.checked(adapter(_PlanFile), tables, where, "a description of kernels", hint=hint).kernels
 
 
 # toolchain and packages

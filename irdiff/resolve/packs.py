@@ -17,8 +17,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
+from irdiff.adapters import adapter
 from irdiff.config import Config
 from irdiff.errors import CorpusError, ToolchainError, UsageError
 from irdiff.model import Toolchain
@@ -63,14 +64,11 @@ class Pack(BaseModel):
     """Whether torch.compile writes the kernels for the target."""
 
 
-_file = TypeAdapter(Pack)
-
-
 def read(folder: Path) -> Pack:
     """Raises CorpusError if the file is no pack's."""
     path = folder / PACK_FILE
     try:
-        checked = toml_file.checked(_file, toml_file.read(path), str(path), "a pack file")
+        checked = toml_file.checked(adapter(Pack), toml_file.read(path), str(path), "a pack file")
     except UsageError as error:
         raise CorpusError(error.what, hint="compare it with a pack that irdiff ships") from error
     for pin in checked.packages:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
+from irdiff.adapters import adapter
 from irdiff.errors import RunFolderError
 from irdiff.run import run_folder
 
@@ -39,9 +40,6 @@ class _FailureFile:
     parts: tuple[PartFailure, ...] = Field(max_length=MAX_PARTS)
 
 
-_adapter = TypeAdapter(_FailureFile)
-
-
 def of_output(step: str, code: int, lines: Sequence[str]) -> PartFailure:
     """Keeps the end of the output, which has the reason."""
     kept = [line.rstrip()[:_MAX_LINE] for line in lines if line.strip()][-_MAX_LINES:]
@@ -51,7 +49,7 @@ def of_output(step: str, code: int, lines: Sequence[str]) -> PartFailure:
 def write(folder: Path, parts: Iterable[PartFailure]) -> None:
     content = _FailureFile(schema="irdiff-failure/1", parts=tuple(parts)[:MAX_PARTS])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_bytes(_adapter.dump_json(content, indent=1) + b"\n")
+    (folder / FILE).write_bytes(adapter(_FailureFile).dump_json(content, indent=1) + b"\n")
 
 
 def load(folder: Path) -> tuple[PartFailure, ...]:
@@ -60,7 +58,7 @@ def load(folder: Path) -> tuple[PartFailure, ...]:
         return ()
     content = run_folder.read_file(folder, (FILE,), _MAX_BYTES)
     try:
-        return _adapter.validate_json(content, strict=True).parts
+        return adapter(_FailureFile).validate_json(content, strict=True).parts
     except ValidationError as error:
         raise RunFolderError(
             f"{folder / FILE} does not describe a failure: {run_folder.first_mistake(error)}",

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import zstandard
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
+from irdiff.adapters import adapter
 from irdiff.errors import RunFolderError, StoreError
 from irdiff.model import SCHEMA, Case, Launch, Run
 from irdiff.run import run_checks, run_place
@@ -36,7 +37,6 @@ _AGAIN = "copy the run folder again, or compare again"
 _MAX_WINDOW_BYTES = 128 << 20
 _CHUNK_BYTES = 1 << 10
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
-_run, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
 _LONG: dict[str, type] = {"launches": dict, "cases": list}
 _MAX_ROW_VALUES, _MAX_HEAD_VALUES = 100_000, 2_000_000
 """Values in the JSON of one launch or case, and in everything else."""
@@ -71,19 +71,19 @@ def dump(run: Run) -> bytes:
 
 def stored(run: Run) -> Iterator[bytes]:
     """Yields `run.json` in parts: the short entries, then launches and cases, each on a line of its own."""
-    short = _run.dump_python(replace(run, schema=SCHEMA, launches={}, cases=()), mode="json")
+    short = adapter(Run).dump_python(replace(run, schema=SCHEMA, launches={}, cases=()), mode="json")
     lines = [f'"{name}": {json.dumps(value)}' for name, value in short.items() if name not in _LONG]
     yield ("{\n " + ",\n ".join(lines) + ',\n "launches": {').encode()
     for number, (key, launch) in enumerate(run.launches.items()):
-        yield f"{',' if number else ''}\n  {json.dumps(key)}: ".encode() + _launch.dump_json(launch)
+        yield f"{',' if number else ''}\n  {json.dumps(key)}: ".encode() + adapter(Launch).dump_json(launch)
     yield b'\n },\n "cases": ['
     for number, case in enumerate(run.cases):
-        yield (b",\n  " if number else b"\n  ") + _case.dump_json(case)
+        yield (b",\n  " if number else b"\n  ") + adapter(Case).dump_json(case)
     yield b"\n ]\n}\n"
 
 
 def json_schema() -> dict[str, Any]:
-    return _run.json_schema()
+    return adapter(Run).json_schema()
 
 
 def load(folder: Path) -> Run:
@@ -118,14 +118,14 @@ def _read(document: dict[str, Any], path: Path) -> Run:
     a value, at a kilobyte each.
     """
 
-    def read(adapter: TypeAdapter[Any], where: str, value: object, limit: int = _MAX_ROW_VALUES) -> Any:
+    def read(kind: type, where: str, value: object, limit: int = _MAX_ROW_VALUES) -> Any:
         text = to_json(value, inf_nan_mode="constants")
         if text.count(b",") + text.count(b"[") + text.count(b"{") > limit:
             raise RunFolderError(
                 f"{path} is not a valid run: {where or 'it'} has more than {limit:,} values", hint=_AGAIN
             )
         try:
-            return adapter.validate_json(text, strict=True)
+            return adapter(kind).validate_json(text, strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join([*filter(None, [where]), *map(str, first["loc"])])[:200]
@@ -138,10 +138,10 @@ def _read(document: dict[str, Any], path: Path) -> Run:
     long_entries = {
         name: document.pop(name) for name, kind in _LONG.items() if isinstance(document.get(name), kind)
     }
-    run: Run = read(_run, "", document | {name: _LONG[name]() for name in long_entries}, _MAX_HEAD_VALUES)
-    launches = {key: read(_launch, "launches", record) for key, record in long_entries["launches"].items()}
+    run: Run = read(Run, "", document | {name: _LONG[name]() for name in long_entries}, _MAX_HEAD_VALUES)
+    launches = {key: read(Launch, "launches", record) for key, record in long_entries["launches"].items()}
     cases = tuple(
-        read(_case, f"cases.{number}", record) for number, record in enumerate(long_entries["cases"])
+        read(Case, f"cases.{number}", record) for number, record in enumerate(long_entries["cases"])
     )
     return replace(run, launches=launches, cases=cases)
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from irdiff.adapters import adapter
 from irdiff.errors import RunFolderError
 from irdiff.model import Revision, Summary
 from irdiff.run import run_folder
@@ -45,9 +46,6 @@ class Outline:
     groups: tuple[object, ...]
 
 
-_outline = TypeAdapter(Outline)
-
-
 def listed(runs: Path) -> list[ListedRun]:
     """Puts the newest first."""
     listed_runs = [_listed(path) for path in runs.glob("*/run.json")]
@@ -68,7 +66,7 @@ def outline(run: ListedRun) -> Outline | str:
     """Returns the outline, or in a sentence why the run cannot be read."""
     try:
         content = run_folder.read_file(run.path, ("run.json",), run_folder.MAX_RUN_JSON_BYTES)
-        return _outline.validate_json(content)
+        return adapter(Outline).validate_json(content)
     except RunFolderError as error:
         return error.what
     except ValidationError:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import zstandard
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from irdiff.adapters import adapter
 from irdiff.errors import RunFolderError
 from irdiff.run import run_folder
 from irdiff.store import write_whole
@@ -19,12 +20,10 @@ _AGAIN = "read it with the irdiff that wrote it, or time the run again"
 _MAX_SAMPLES_BYTES = 1 << 30
 """Unpacked: some five million samples. A run of all shipped cases has a hundred thousand."""
 _LEVEL = 9
-_any, _results = TypeAdapter(dict[str, object]), TypeAdapter(TimingResults)
-_sample, _samples = TypeAdapter(Sample), TypeAdapter(tuple[Sample, ...])
 
 
 def dump(results: TimingResults) -> bytes:
-    fields = _results.dump_python(results, mode="json")
+    fields = adapter(TimingResults).dump_python(results, mode="json")
     return (json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
 
 
@@ -39,12 +38,12 @@ def load(folder: Path) -> TimingResults | None:
 def parse(content: bytes, where: str) -> TimingResults:
     """Raises RunFolderError for another schema."""
     try:
-        schema = _any.validate_json(content).get("schema")
+        schema = adapter(dict[str, object]).validate_json(content).get("schema")
         if schema != SCHEMA:
             raise RunFolderError(
                 f"{where} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}", hint=_AGAIN
             )
-        return _results.validate_json(content)
+        return adapter(TimingResults).validate_json(content)
     except ValidationError as error:
         message = f"{where} is not a valid timing file: {run_folder.first_mistake(error)}"
         raise RunFolderError(message, hint=_AGAIN) from error
@@ -84,7 +83,7 @@ def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tu
         *(sample for sample in _samples_of(folder) if (sample.case, sample.gpu) not in replaced),
         *samples,
     ]
-    lines = b"".join(_sample.dump_json(sample) + b"\n" for sample in kept)
+    lines = b"".join(adapter(Sample).dump_json(sample) + b"\n" for sample in kept)
     write_whole(folder / SAMPLES_FILE, zstandard.compress(lines, _LEVEL))
 
 
@@ -92,9 +91,9 @@ def read_samples(path: Path) -> list[Sample]:
     """Reads a samples file, or a JSON file with a list of samples (for `--simulate`)."""
     try:
         if path.suffix == ".json":
-            return list(_samples.validate_json(path.read_bytes(), strict=True))
+            return list(adapter(tuple[Sample, ...]).validate_json(path.read_bytes(), strict=True))
         lines = run_folder.unpacked(path.read_bytes(), _MAX_SAMPLES_BYTES, "it").splitlines()
-        return [_sample.validate_json(line, strict=True) for line in lines]
+        return [adapter(Sample).validate_json(line, strict=True) for line in lines]
     except ValidationError as error:
         raise RunFolderError(
             f"{path} does not hold samples: {run_folder.first_mistake(error)}", hint=_AGAIN

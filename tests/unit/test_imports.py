@@ -16,7 +16,7 @@ NAMES = {
 }
 GROUND = {
     "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words", "ir",
-    "backends", "execution", "texts", "counted_work",
+    "backends", "execution", "texts", "counted_work", "adapters",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
+from irdiff.adapters import adapter
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
@@ -159,13 +158,10 @@ class Adoption:
     """The files of the installed package that are Python part, by their path in site-packages."""
 
 
-_adoption = TypeAdapter(Adoption)
-
-
 def find(native_digest: str, config: Config) -> Adoption | None:
     path = _path(native_digest, config)
     try:
-        return _adoption.validate_json(path.read_bytes())
+        return adapter(Adoption).validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except ValueError as error:
@@ -204,7 +200,7 @@ def adopt(
         toolchain_digest=toolchain.digest,
         python_files=tuple(sorted((part.keys() & installed) | only_installed)),
     )
-    write_whole(_path(checkout.native_digest, config), _adoption.dump_json(adoption, indent=1))
+    write_whole(_path(checkout.native_digest, config), adapter(Adoption).dump_json(adoption, indent=1))
     return adoption, lines
 
 
