@@ -293,7 +293,7 @@ class _Job:
     def _setup_python(self, given):
         fresh = self.run.machine.place / "python"
         if fresh.exists():  # as it was made: with nothing in it
-            shutil.copytree(fresh, self.tools, symlinks=True)
+            shutil.copytree(fresh, self.tools, symlinks=True, copy_function=os.link)
         else:
             python = getattr(sys, "_base_executable", sys.executable)
             subprocess.run([python, "-m", "venv", self.tools], check=True, env={"PATH": "/usr/bin:/bin"})

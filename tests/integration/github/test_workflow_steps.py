@@ -2,8 +2,8 @@
 
 GitHub itself is stood in for by `tests/workflow_runner` (events, expressions, jobs, checkouts, caches, artifacts) and
 `fake_github` (its API). Each job is a machine of its own: an empty HOME, a new Python, irdiff installed from the
-action's commit by hash, nothing in the environment but what GitHub sets. Toolchains are linked in, since a release is
-a gigabyte; the pull requests come from a fork.
+action's commit by hash, nothing in the environment but what GitHub sets. Toolchains are linked in, and the
+digests of their files, since a release is a gigabyte; the pull requests come from a fork.
 
 The comments that come out are the ones in `reports/examples/`; `IRDIFF_EXAMPLES=1` (`make examples`) keeps them there.
 """
@@ -119,6 +119,7 @@ def project(tmp_path, place, hub, httpserver, shared_cache):
             (temp / "irdiff" / "toolchains").mkdir(parents=True)
             for path in (shared_cache / "toolchains").glob("triton-3.[89].0-*"):
                 (temp / "irdiff" / "toolchains" / path.name).symlink_to(path.resolve())
+            (temp / "irdiff" / "digests").symlink_to((shared_cache / "digests").resolve())
             more(temp / "irdiff")
 
         api_url = httpserver.url_for("/api/v3")
