@@ -9,6 +9,7 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.backends import nvidia
+from irdiff.backends.nvidia import encodings
 from irdiff.model import Toolchain
 
 _TIMEOUT_S = 120.0
@@ -30,6 +31,11 @@ def disassembled(program: Path, content: bytes, *options: str) -> str:
         file.flush()
         command: list[str | Path] = [program, *options, "-c", file.name]
         return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=_TIMEOUT_S)
+
+
+def is_same_but_for_control_bits(base: bytes, head: bytes) -> bool:
+    """Of two binaries, by their executable contracts. Raises NormalizeError."""
+    return encodings.is_same_but_for_control_bits(base, head)
 
 
 def newest_last(*toolchains: Toolchain) -> list[str]:

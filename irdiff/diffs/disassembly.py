@@ -8,7 +8,6 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.backends import machine_code_text
-from irdiff.backends.nvidia import encodings
 from irdiff.backends.stages import ORDER, TEXTS, WITHOUT_TEXT
 from irdiff.config import Config
 from irdiff.diffs import visible
@@ -35,7 +34,7 @@ def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
 def without_difference(folder: Path, case: Case) -> str:
     """Says what differs in machine code whose disassembly is the same on both sides."""
     base, head = (_binary(folder, case, side) for side in ("base", "head"))
-    if base and head and encodings.is_same_but_for_control_bits(base, head):
+    if base and head and machine_code_text.is_same_but_for_control_bits(base, head):
         return f"the instructions of both sides are the same: {_CONTROL_BITS}"
     return "the disassembly of both sides is the same: what differs is not part of it"
 
