@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import tempfile
 import traceback
 import types
 
@@ -251,9 +252,15 @@ def _compile(request: protocol.CompileRequest, recorder):
         captured.frontend_input.module = (
             None  # made by the host, whose lines are not counted: it is made again here
         )
+    _put_temporary_files_into(recorder.folder)
     left = compiling.compile_launch(captured, recorder, _remembered(request))
     recorder.report("compiled", from_outside=left.from_outside)
     return left.is_nothing
+
+
+def _put_temporary_files_into(folder):
+    """The stages' own files, which a process that is killed leaves behind, end with the request's folder."""
+    tempfile.tempdir = folder
 
 
 def _remembered(request):
@@ -261,7 +268,9 @@ def _remembered(request):
 
 
 def _replay(request: protocol.ReplayRequest, recorder):
-    settings, left = passes.replay(request, _captured(request), recorder, _remembered(request))
+    captured = _captured(request)
+    _put_temporary_files_into(recorder.folder)
+    settings, left = passes.replay(request, captured, recorder, _remembered(request))
     recorder.report("compiled", settings=settings)
     if not request.get("shared"):
         passes.leave()
