@@ -33,10 +33,12 @@ TWO_RESULTS = re.compile(
     r"v_(?:add|sub|subrev|addc|subb|subbrev)_co_|v_mad_[ui]64|v_div_scale|v_swap|v_permlane\d+_swap"
 )
 READS_RESULT = re.compile(
-    r"_dpp|_sdwa|v_(?:mac|fmac|dot\w*c|writelane)|_d16|s_cmov|v_(?:mad|fma)_mix(?:lo|hi)"
-    r"|v_cvt_(?:sr|scalef32|pk_(?:fp8|bf8))|v_pk_fmac|_swap|s_(?:add|mul)k_|s_bitset|s_fmac"
+    r"_dpp|_sdwa|v_(?:mac|fmac|smfmac|dot\w*c|writelane)|_d16|s_cmov|v_(?:mad|fma)_mix(?:lo|hi)"
+    r"|v_(?:mad|fma|div_fixup)_[fui]16|v_cvt_(?:sr|scalef32|pk_(?:fp8|bf8))|v_pk_fmac|_swap|s_(?:add|mul)k_"
+    r"|s_bitset|s_fmac"
 )
-"""Instructions that read the register that they write: they keep a part of it, or add to it."""
+"""Instructions that read the register that they write: they keep a part of it, or add to it. `v_fma_f16` and
+its kin keep the upper half since gfx9 (LLVM, `GCNSubtarget::zeroesHigh16BitsOfDest`)."""
 _MEMORY = re.compile(
     r"(global|buffer|flat|scratch|ds|s)_(load|store|read|write|buffer_load)(\d?)_?(?:\w*?)((?:dword|[bui]\d+|short|byte|sbyte|ubyte)\w*)"
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +66,7 @@ _ACCESS = re.compile(
 _TWO = re.compile(r"ds_(?:read|write)2(st64)?_b(32|64)$")
 _SEVERAL = re.compile(r"(?:global|buffer|scratch|ds)_(?:load|store|read|write)_(dwordx[234]|b64|b96|b128)$")
 _SPACES = {"ds": "shared", "scratch": "local", "flat": "", "global": "global", "buffer": "global"}
+_SCALAR_LOAD = re.compile(r"s_(buffer_)?load_(?:dword(?:x(\d+))?|b(\d+)|([ui]\d+))$")
 _LANES = re.compile(r"ds_(?:b?permute|swizzle)|v_permlane|v_readlane|v_readfirstlane|\w+_dpp")
 _IGNORED = re.compile(r"s_(?:setprio|inst_prefetch|clause|code_end|sethalt 0)")
 _SYNC = re.compile(
@@ -74,7 +75,7 @@ _SYNC = re.compile(
 )
 _MODES = re.compile(r"s_(?:setreg|round_mode|denorm_mode)")
 _UNSAFE = re.compile(
-    r"s_(?:store|atomic|buffer_(?:store|atomic)|mem(?:real)?time|getreg|wait|scratch)|v_(?:interp|movrel)"
+    r"s_(?:store|atomic|buffer_(?:store|atomic)|mem(?:real)?time|getreg|wait|scratch)|s_\w+_wrexec|v_(?:interp|movrel)"
 )
 _READS_SCC = re.compile(r"s_(?:addc|subb|cmov)")
 _WRITES_SCC = re.compile(
@@ -94,9 +95,13 @@ _ONES = Verbatim("1.0"), Verbatim("-1.0")
 _TAKEN = re.compile(r"(-?)(sext|abs|neg)\((\S+)\)$")
 _NAMES_REGISTER = re.compile(r"(?<![\w.$@])[vsa](?:\d+|\[\d+:\d+\])(?!\w)")
 _PACKED = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]$")
-_WIDE = re.compile(r"_b64|_u64|_i64|cndmask|addc|subb|saveexec")
 _SELECTION = re.compile(r"(?:src([01])|dst)_sel:(?:(BYTE|WORD)_([0-3])|DWORD)$")
+_WIDE = re.compile(r"_b64|_u64|_i64|v_(?:add|mul|fmac?|max|min)_f64|cndmask|addc|subb|saveexec")
 _COMPARISON = re.compile(r"[vs]_cmp(?:k)?_(eq|lg|ne|lt|le|gt|ge)_([iu])(32|64|16)$")
+_SHORT_LITERAL = re.compile(r"s_movk_i32$|s_cmpk_\w+_i32$")
+"""Their literals have 16 bits and a sign (MI300 ISA, "SOPK Instructions")."""
+_LEAST_INLINE = -16
+"""Smaller numbers are written without a sign."""
 _STEPS = """
 v_add_u32 s_add_i32 s_add_u32: add 32 0 1; v_sub_u32 s_sub_i32 s_sub_u32: sub 32 0 1
 v_subrev_u32: sub 32 1 0; v_mul_lo_u32 s_mul_i32: mul 32 0 1
@@ -120,6 +125,7 @@ _COMPUTED = {
     for names, _, steps in [rule.partition(":")]
     for name in names.split()
 }
+_PAIR = "pack", 0
 _FIELD = re.compile(r"0x[0-9a-f]+$|\d+$")
 _SAME_VALUE = {"v_rcp_iflag_f32": "v_rcp_f32"}
 """They give the same value, and differ in the exceptions that they raise, which no kernel of Triton enables.
@@ -152,7 +158,8 @@ def read(lines: Sequence[str]) -> Program:
         elif not name or (code.startswith(".") and not label):
             if name and code.startswith((".section", ".size", ".amdhsa", ".amdgpu")):
                 body.end("falls through", None, (), "")
-                functions[name] = Function(_under_modes(body.blocks), frozenset(), ())
+                blocks = _without_loads_of_arguments(body.blocks, _pointer_to_arguments(lines, name))
+                functions[name] = Function(_under_modes(blocks), frozenset(), ())
                 name = ""
             declarations.append(code)
         elif label:
@@ -169,6 +176,65 @@ def read(lines: Sequence[str]) -> Program:
     kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
     threads = max((int(code.split()[-1]) for code in kept if code.startswith(_THREADS)), default=0)
     return Program(functions, tuple(kept), threads, tuple(unknown), wait_states.closest(lines))
+
+
+def _pointer_to_arguments(lines: Sequence[str], kernel: str) -> tuple[str, ...]:
+    """The registers that hold the address of a kernel's arguments when it begins; empty if none do.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", "Initial Kernel Execution State".
+    """
+    begin = next((n for n, line in enumerate(lines) if line == f".amdhsa_kernel {kernel}"), len(lines))
+    own = itertools.takewhile(lambda line: line != ".end_amdhsa_kernel", lines[begin:])
+    settings = dict(each.split()[:2] for each in own if each.startswith(".amdhsa_user_sgpr_"))
+    first = sum(
+        count
+        for name, count in (("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2))
+        if settings.get(f".amdhsa_user_sgpr_{name}", "0") != "0"
+    )
+    has_pointer = settings.get(".amdhsa_user_sgpr_kernarg_segment_ptr") == "1"
+    return (f"s{first}", f"s{first + 1}") if has_pointer else ()
+
+
+def _without_loads_of_arguments(blocks: Sequence[CodeBlock], pointer: tuple[str, ...]) -> Sequence[CodeBlock]:
+    """What a launch passes stays as it is while the kernel runs: these loads are no accesses, but values.
+
+    Only where no way leads to the load on which one of both registers of the pointer is written.
+    """
+    if not pointer:
+        return blocks
+    by_label = {block.label: block for block in blocks}
+    waiting = [target for block in blocks if _writes(block.instructions, pointer) for target in block.targets]
+    overwritten = set[str]()
+    while waiting:
+        label = waiting.pop()
+        if label not in overwritten:
+            overwritten.add(label)
+            waiting += by_label[label].targets if label in by_label else ()
+    return [
+        block
+        if block.label in overwritten
+        else block._replace(instructions=tuple(_with_arguments(block.instructions, pointer)))
+        for block in blocks
+    ]
+
+
+def _writes(instructions: Sequence[Instruction], registers: tuple[str, ...]) -> bool:
+    return any(not set(registers).isdisjoint(each.results) for each in instructions)
+
+
+def _with_arguments(instructions: Sequence[Instruction], pointer: tuple[str, ...]) -> Iterator[Instruction]:
+    is_there, copies = True, set[str]()
+    for each in instructions:
+        operation, effect = each.operation, each.operation.effect
+        is_copy = operation.compute in (_PAIR, COPY) and (
+            (is_there and each.reads == pointer) or (each.reads[:1] != () and each.reads[0] in copies)
+        )
+        if effect and _SCALAR_LOAD.match(operation.name) and each.reads and each.reads[0] in copies:
+            places = [part for part, _ in effect.address if not isinstance(part, str)]
+            operation = replace(operation, effect=None, operands=(*places, effect.address[-1][1]))
+        yield each._replace(operation=operation)
+        is_there = is_there and not _writes([each], pointer)
+        copies = copies | {*each.results} if is_copy else copies - {*each.results}
 
 
 def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
@@ -258,7 +324,7 @@ class _Reader:
         registers = _registers(text)
         if len(registers) == 2:
             whole = self._new()
-            self.instructions.append(instruction("pair", (whole,), registers, ("pack", 0)))
+            self.instructions.append(instruction("pair", (whole,), registers, _PAIR))
             return whole
         if len(registers) > 2:
             raise ReadError(f"AMDGCN: {text} as one operand")
@@ -289,17 +355,19 @@ class _Reader:
             if _SYNC.match(opcode):
                 words = " ".join([opcode, *modifiers, *(part for part in parts if not _registers(part))])
                 read = self._values([part for part in parts if _registers(part)])
+                read += ["m0"] * opcode.startswith("s_sendmsg")
                 self._add(words, (), read, effect=Effect(Act.SYNC))
             elif _ACCESS.match(opcode) and not _LANES.match(opcode):
                 self._access(opcode, parts, modifiers)
             elif name.endswith("_sdwa"):
                 self._of_parts(name, parts, modifiers)
+            elif scalar := _SCALAR_LOAD.match(opcode):
+                self._scalar_load(scalar, parts, modifiers)
             else:
                 self._compute(name, parts, modifiers)
 
     def _compute(self, name: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
-        if name == "s_bfe_u32":
-            parts = _with_field(parts)
+        parts = _with_literals_as_read(name, parts)
         changes = [_change(part) for part in parts]
         is_plain = not modifiers and not any(changes)
         comparison = _COMPARISON.match(name) if is_plain else None
@@ -450,20 +518,24 @@ class _Reader:
         for part in (_unchanged(part) if _change(part) else part for part in read_parts):
             registers = _registers(part)
             is_pair = len(registers) == 2 and (bool(_WIDE.search(name)) or registers[0][0] == "s")
-            operands += [self._source(part)] if is_pair or len(registers) < 2 else registers
+            is_upper_half = "_f64" in name and part.startswith("0x")  # of a double, whose lower half is 0
+            if is_upper_half:
+                operands.append(Verbatim(part))
+            else:
+                operands += [self._source(part)] if is_pair or len(registers) < 2 else registers
         fused = re.sub(r"v_fma(?:c|[am]k)_(?=f\d+$)", "v_fma_", name)
-        if re.match(r"v_fmac_f\d+$", name):
-            operands = operands[:3]
         operands += [self._source("vcc")] if "div_fmas" in name else []
         operands += ["exec"] if _LANES.match(name) or re.search("v_cmp|mbcnt", name) else []
         operands += ["scc"] if _READS_SCC.match(name) else []
         full = " ".join([fused, *(f"{n}{each}" for n, each in enumerate(changes) if each), *modifiers])
-        results = (
-            ("exec",) if name.startswith("v_cmpx") else tuple(r for part in written for r in _registers(part))
-        )
-        commutes = not modifiers and not any(changes) and bool(_COMMUTES.match(fused)) and len(operands) > 1
+        is_of_exec = name.startswith("v_cmpx")
+        results = ("exec",) if is_of_exec else tuple(r for part in written for r in _registers(part))
+        is_whole = len(operands) == len(read_parts) > 1  # halves of one operand do not change places
+        commutes = not modifiers and not any(changes) and is_whole and bool(_COMMUTES.match(fused))
         masked = bool(re.match(r"ds_|v_(?!cmp|readlane|readfirst|writelane)", name))
         self._add(full, results, operands, masked=masked, commutes=commutes)
+        if is_of_exec and len(own := _registers(written[0])) == 2:  # gfx9: it writes its result, too
+            self._add("mov", own, ("exec",), COPY)
         if _WRITES_SCC.match(name):
             self._add(f"scc of {full}", ("scc",), operands)
 
@@ -501,6 +573,28 @@ class _Reader:
                 0 if several else _BYTES.get(size, 0),
             ),
         )  # fmt: skip
+
+    def _scalar_load(self, opcode: re.Match[str], parts: list[str], modifiers: tuple[str, ...]) -> None:
+        """Loads for all lanes at once, 32 bits each."""
+        buffer, several, bits, narrow = opcode.groups()
+        registers = _registers(parts[0])
+        if len(registers) != (int(several or 1) if not bits else int(bits) // 32):
+            raise ReadError(f"AMDGCN: {opcode[0]} to {parts[0]}")
+        offset = next((int(match[1], 0) for each in modifiers if (match := _OFFSET.fullmatch(each))), 0)
+        places = [_literal(part) for part in parts[2:] if _NUMBER.match(part)]
+        offset += sum(place for place in places if isinstance(place, int))
+        address = self._values([part for part in parts[1:] if not _NUMBER.match(part)])
+        if len(parts) < 3 or len(places) == len(parts) - 2:
+            address.append(0)  # what a vector access adds for each lane
+        before = [self._new() for _ in address]
+        for new, each in zip(before, address, strict=True):  # the first piece may overwrite the address
+            self._add("mov", (new,), (each,), COPY)
+        kept = [each for each in modifiers if not _OFFSET.fullmatch(each)]
+        name = " ".join([f"s_{buffer or ''}load_{narrow or 'dword'}", *kept])
+        size = int(narrow[1:]) // 8 if narrow else 4
+        for place, register in enumerate(registers):
+            whole = (*((each, 0) for each in before[:-1]), (before[-1], offset + 4 * place))
+            self._add(name, (register,), (), effect=Effect(Act.LOAD, "global", whole, size))
 
     def _in_pieces(
         self, act: Act, kind: str, kept: Sequence[str],
@@ -549,12 +643,19 @@ def _words(opcode: str, modifiers: Sequence[str], offset: int) -> list[int]:
     return [offset + word for word in range(0, _BYTES[match[1]], 4)] if match else []
 
 
-def _with_field(parts: list[str]) -> list[str]:
-    """Where the bits begin, and how many, are one constant (MI300 ISA, "S_BFE_U32")."""
-    if not _FIELD.match(parts[2]):
-        return parts
-    field = int(parts[2], 0)
-    return [*parts[:2], str(field & 31), str(field >> 16 & 127)]
+def _with_literals_as_read(name: str, parts: list[str]) -> list[str]:
+    """Operands, with the numbers that an instruction takes its literal for.
+
+    Where the bits of a field begin, and how many there are, is one literal (MI300 ISA, "S_BFE_U32").
+    """
+    literal = parts[-1] if parts and _NUMBER.match(parts[-1]) else ""
+    if _SHORT_LITERAL.match(name) and literal and int(literal, 0) >> 15 == 1:  # 0xff80 is -128
+        value = int(literal, 0) - (1 << 16)
+        return [*parts[:-1], str(value if value >= _LEAST_INLINE else value + (1 << 32))]
+    if name == "s_bfe_u32" and _FIELD.match(parts[2]):
+        field = int(parts[2], 0)
+        return [*parts[:2], str(field & 31), str(field >> 16 & 127)]
+    return parts
 
 
 def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:

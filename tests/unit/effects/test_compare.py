@@ -206,6 +206,30 @@ def test_an_edit_is_named(row):
         assert witness.base or witness.head
 
 
+def test_what_a_launch_passes_stays_and_other_memory_may_change():
+    """AMD: the address of the arguments of this kernel is in s[2:3] when it begins."""
+    load = "s_load_dword s4, s[2:3], 0x8\ns_waitcnt lgkmcnt(0)\nv_mov_b32_e32 v1, s4"
+    stores = [
+        f"global_store_dword {address}, {value}, s[0:1]" for address, value in (("v2", "v5"), ("v3", "v1"))
+    ]
+    base, head = [load, *stores], [stores[0], load, stores[1]]
+    settings = [f".amdhsa_user_sgpr_{each}_ptr 1" for each in ("dispatch", "kernarg_segment")]
+
+    def is_same(settings, *before):
+        texts = (
+            [".text", ".type k,@function", "k:", *"\n".join([*before, *body]).split("\n"), "s_endpgm"]
+            + ['.section .rodata,"a",@progbits', ".amdhsa_kernel k", *settings, ".end_amdhsa_kernel"]
+            for body in (base, head)
+        )
+        return effects.compare("amdgcn", *texts).kind is Meaning.SAME
+
+    assert is_same(settings)
+    assert not is_same(settings[1:]), "they are in s[0:1]"
+    assert not is_same(settings[:1]), "there are none"
+    assert not is_same(settings, "s_mov_b32 s3, s9")
+    assert not is_same(settings, ".L0:", "s_cbranch_scc1 .L1", "s_mov_b32 s3, s9", "s_branch .L0", ".L1:")
+
+
 def test_a_launch_passes_parameters_by_their_place():
     heads = [f".param .u64 k_param_{n}," for n in range(3)]
     body = ("{", "ld.param.b64 %rd1, [k_param_1];", "st.global.b32 [%rd1], 1;", "ret;", "}")
