@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,18 @@ def meet(values: Values, one: Event, other: Event) -> bool:
     if acts & _IN_ORDER or not ours.space or not theirs.space:
         return True
     return ours.space == theirs.space and not are_apart(values, one, other)
+
+
+def meet_in_threads(values: Values, one: Event, other: Event) -> bool:
+    """Whether the order of two effects counts that different threads make, with a barrier between them.
+
+    What one thread writes behind a barrier, another may have written or read before it, elsewhere in its own
+    order: places of one thread that are apart may be those of two that are not.
+    """
+    acts, spaces = {one.effect.act, other.effect.act}, {one.effect.space, other.effect.space}
+    if acts <= _READS or acts & _WITHOUT_ORDER or PRIVATE in spaces or Act.SYNC in acts:
+        return False
+    return (len(spaces) == 1 or "" in spaces) and not never_meet(values, one, other)
 
 
 def _orders_registers_alone(one: Event, other: Event) -> bool:
@@ -161,10 +174,11 @@ def exchanged(
 ) -> list[tuple[Event, Event]]:
     """Of effects in two orders: pairs of base that meet, the first of which is behind the second at head.
 
-    Of pairs with the same barrier, and of pairs without one, the one that a reader wants to hear of first.
+    Where both sides have synchronization between the two, they meet if any two threads do. Of pairs with the
+    same barrier, and of pairs without one, the one that a reader wants to hear of first.
     partners: by `id`, of an effect that is edited that of base; None for one that its side alone has.
     """
-    base = [event for event in base if partners.get(id(event), event)]
+    base, counts = [event for event in base if partners.get(id(event), event)], _synchronizations(base)
     place: dict[tuple[int, int], int] = {}
     seen = Counter[int]()
     for n, event in enumerate(head):
@@ -178,16 +192,31 @@ def exchanged(
         places.append(place[event.like, seen[event.like]])
         seen[event.like] += 1
     start = next((n for n, at in enumerate(places) if n != at), len(places))
+    own = [*_synchronizations(head).values()]
     swapped = (
         (base[earlier], base[later])
         for later in range(start, len(places))
         for earlier in range(start, later)
-        if places[earlier] > places[later] and meet(values, base[earlier], base[later])
+        if places[earlier] > places[later]
+        and (
+            meet(values, base[earlier], base[later])
+            or (
+                counts[id(base[earlier])] < counts[id(base[later])]
+                and own[places[later]] < own[places[earlier]]
+                and meet_in_threads(values, base[earlier], base[later])
+            )
+        )
     )
-    first: dict[int | None, tuple[Event, Event]] = {}
+    first: dict[object, tuple[Event, Event]] = {}
     for pair in sorted(swapped, key=_told_first, reverse=True):
         first.setdefault(next((each.number for each in pair if each.effect.act is Act.SYNC), None), pair)
     return list(first.values())
+
+
+def _synchronizations(events: Sequence[Event]) -> dict[int, int]:
+    """How many are in front of each event, by `id`."""
+    counts = itertools.accumulate((each.effect.act is Act.SYNC for each in events), initial=0)
+    return dict(zip(map(id, events), counts, strict=False))
 
 
 def _told_first(pair: tuple[Event, Event]) -> list[bool]:

@@ -100,8 +100,10 @@ class Separation:
                 if gone & bits[one] and races.may_race(values, *pair, barrier.operation.name):
                     is_complete = False
                     (overlapping if races.overlap(values, *pair) else maybe).append(pair)
-                elif not races.ORDERS.isdisjoint(event.effect.act for event in pair):
+                elif not races.ORDERS.isdisjoint(each.effect.act for each in pair):
                     is_complete = is_complete and not bits[one] & paths.worse(other, _felt(pair[0], letters))
+                elif _keeps_order(pair):
+                    is_complete = False
                 elif is_complete and len(letters) > 1:
                     is_complete = not bits[one] & paths.worse(other, _needed(values, pair, letters))
         if not overlapping and are_equal and self._is_alone(kind):  # nothing else can keep them apart
@@ -238,6 +240,11 @@ def _accesses(side: NumberedFunction, separators: Collection[tuple[object, ...]]
         and each.effect.space != PRIVATE
         and ways.kind_of(each) not in separators
     }
+
+
+def _keeps_order(pair: _Pair) -> bool:
+    """Whether one of two acquires, releases or is volatile: a barrier tells all threads what it saw."""
+    return any(each.operation.keeps_order for each in pair)
 
 
 def _is_of_llvm(event: Event) -> bool:

@@ -216,11 +216,9 @@ def test_what_a_launch_passes_stays_and_other_memory_may_change():
     settings = [f".amdhsa_user_sgpr_{each}_ptr 1" for each in ("dispatch", "kernarg_segment")]
 
     def is_same(settings, *before):
-        texts = (
-            [".text", ".type k,@function", "k:", *"\n".join([*before, *body]).split("\n"), "s_endpgm"]
-            + ['.section .rodata,"a",@progbits', ".amdhsa_kernel k", *settings, ".end_amdhsa_kernel"]
-            for body in (base, head)
-        )
+        end = ['.section .rodata,"a",@progbits', ".amdhsa_kernel k", *settings, ".end_amdhsa_kernel"]
+        begin = [".text", ".type k,@function", "k:", *before]
+        texts = ("\n".join([*begin, *body, "s_endpgm", *end]).split("\n") for body in (base, head))
         return effects.compare("amdgcn", *texts).kind is Meaning.SAME
 
     assert is_same(settings)
