@@ -16,7 +16,7 @@ from irdiff.effects import facets, order, pairs, predicates, rounding, synchroni
 from irdiff.effects.doubts import Difference, Doubts, writes
 from irdiff.effects.facets import Facet
 from irdiff.effects.nearness import Likeness
-from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.numbering import LOADS, Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.samples import Samples
 from irdiff.effects.witnesses import Witnesses, code, noun
@@ -238,11 +238,13 @@ class Differences:
         """Of one operation that waits differently for what it reads."""
         made = [self._values.made_by.get(each) for each in (root.base, root.head)]
         if self._values.keys[root.base][0] == "waited for" and self._values.keys[root.base][2] == root.head:
-            what = "reads what a matrix unit writes before the wait for it, which base waits for"
+            is_load = self._values.keys[root.base][1] == LOADS
+            writer = "a load of tensor memory" if is_load else "a matrix unit"
+            what = f"reads what {writer} writes before the wait for it, which base waits for"
             witness = self._witnesses.of_values(root.base, root.head)
             return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
         if self._values.keys[root.head][0] == "waited for" and self._values.keys[root.head][2] == root.base:
-            return NotShown(reason="base reads what a matrix unit writes before the wait for it")
+            return NotShown(reason="base reads what is written in the background before the wait for it")
         if not (made[0] and made[1]) or made[0].word != made[1].word or made[0].early == made[1].early:
             return None
         return self._witnesses.early_values((made[0], root.base), (made[1], root.head))

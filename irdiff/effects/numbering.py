@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from irdiff.effects import uniform_masks
+from irdiff.effects import registers_in_use, uniform_masks
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.functions import compute
 from irdiff.effects.nodes import Key
@@ -29,6 +29,7 @@ from irdiff.effects.values import Values
 from irdiff.effects.wait_states import WaitStates
 from irdiff.ir.program import (
     COPY,
+    WAITS_FOR_LOADS,
     Act,
     BlockNode,
     Effect,
@@ -42,6 +43,8 @@ from irdiff.ir.program import (
 )
 
 _MAX_ROUNDS = 60
+LOADS = 0
+"""Stands for the event in what is "waited for", where that is loads of tensor memory."""
 _HALF = " half "
 """Between a register and 0 or 1: two values that enter a block in one register are two joins."""
 _VIRTUAL = re.compile(r"%(?:p|r[dqs]?|fd?)\d+")
@@ -120,6 +123,9 @@ class NumberedFunction:
         self.pending: dict[int, frozenset[int]] = {}
         """By value, as of `Instruction`."""
         self._asynchronous = function.asynchronous
+        self.loaded_late = function.loaded_late
+        self.loading = registers_in_use.loading(graph) if self.loaded_late else []
+        """By block, the registers that loads of tensor memory may still write when it is entered."""
         self._entered: list[_State | None] = [None] * len(graph)
         self._out: list[_State] = [{}] * len(graph)
         self.all_lanes = values.node("all lanes")
@@ -206,11 +212,20 @@ class NumberedFunction:
         )
         return {*self.lines, *events, *joins}
 
-    def waited(self, event: Event, state: _State, settled: set[str]) -> None:
+    def waited(self, event: Event, state: _State, settled: set[str], loading: set[str]) -> None:
         """What a matrix unit wrote is another value after a wait; one that leaves nothing waits for all.
 
+        So is what a load of tensor memory wrote. Each wait for loads is for all of them, so it is one value
+        behind whichever wait.
+
         settled: the registers that no matrix unit can write to now; they keep their values.
+        loading: those that loads of tensor memory may write.
         """
+        if event.operation.name.startswith(WAITS_FOR_LOADS) and event.guard is None:
+            for register in sorted(loading & state.keys()):
+                state[register] = self.values.node("waited for", LOADS, self.flat(state[register]))
+                self.lines.setdefault(self.flat(state[register]), event.line)
+            loading.clear()
         is_whole = [self.values.value_of(each) for each in event.operands] == [0]
         is_wait = self._asynchronous and "wait" in event.operation.name
         for register in self._asynchronous & state.keys() - settled if is_wait else ():
@@ -238,6 +253,7 @@ class _Block:
         self._events: list[Event] = []
         self._states = WaitStates()
         self._settled = set[str]()
+        self._loading = set(function.loading[number] if function.loading else ())
         self._loaded: defaultdict[str, dict[int, Event]] = defaultdict(dict)
         """By space, the loads since it may have been written, by what is equal of equal ones."""
 
@@ -263,7 +279,7 @@ class _Block:
             else:
                 event = self._event(each, operation.effect, read)
                 results = self._parts(event.number, len(names))
-            self._states.see(each, results)
+            self._see(each, results)
             if operation.is_guarded or (operation.masked and state[EXEC] != function.all_lanes):
                 self._write(operation, names, read, results)
             else:
@@ -271,7 +287,7 @@ class _Block:
                     state[name] = value
             if operation.effect:
                 self._settled.difference_update(names)
-                function.waited(event, state, self._settled)
+                function.waited(event, state, self._settled, self._loading)
         events = tuple(
             [event._replace(between=self._states.between(event.number)) for event in self._events]
             if self._states.are_there
@@ -283,6 +299,12 @@ class _Block:
         value = self._read(condition, [])
         turned = self._values.invert(value) if self._node.is_turned else value
         return NumberedBlock(events, turned)
+
+    def _see(self, each: Instruction, results: Sequence[int]) -> None:
+        self._states.see(each, results)
+        if not self._function.loaded_late.isdisjoint(each.results):
+            is_late = each.operation.name.startswith(registers_in_use.LOAD)
+            (self._loading.update if is_late else self._loading.difference_update)(each.results)
 
     def _read(self, operand: Operand | Slot, read: Sequence[_Raw]) -> int:
         if isinstance(operand, Slot):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irdiff.effects import order, ways
+from irdiff.effects import order, registers_in_use, ways
 from irdiff.effects.doubts import Difference
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.separation import Separation
@@ -31,6 +31,7 @@ def others(
     is_rounded: whether values differ by rounding, so that operations count by their names.
     """
     yield from _of_order(base, head, sync, paired)
+    yield from _of_registers(base, head, witnesses)
     yield from _of_alignment(base, head, witnesses)
     yield from _of_states(base, head, witnesses, paired, is_rounded=is_rounded)
 
@@ -43,6 +44,21 @@ def _of_order(
     for ours, theirs in zip(base.blocks, head.blocks, strict=True):
         for pair in order.exchanged(base.values, ours.events, theirs.events, partners):
             yield from sync.exchanged(*pair, is_alone=not paired)
+
+
+def _of_registers(base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> Iterator[NotShown]:
+    """Registers that are written while something that runs in the background still uses them."""
+    ours, theirs = map(_overwritten, (base, head))
+    for number in sorted(theirs.keys() - ours.keys()):
+        event = theirs[number]
+        reason = f"a register of a {noun(event)} is overwritten before the wait for it"
+        yield NotShown(reason=reason, witness=witnesses.alone(event, is_gone=False))
+
+
+def _overwritten(side: NumberedFunction) -> dict[int, Event]:
+    lines = registers_in_use.overwritten(side.graph)
+    events = (event for block in side.blocks for event in block.events)
+    return {event.number: event for event in events if event.line in lines}
 
 
 def _of_states(

@@ -78,6 +78,7 @@ class Early(NamedTuple):
 
 EARLY = "‼"
 """Behind the name of an instruction that does not wait for what it needs, with what `Early` counts."""
+WAITS_FOR_LOADS = "tcgen05.wait::ld"
 PRIVATE = "local"
 """The space of memory that only its own thread sees."""
 COPY = "copy", 0
@@ -248,6 +249,8 @@ class Function(NamedTuple):
     """Registers that a matrix unit writes in the background: they are there after a wait."""
     parameters: tuple[str, ...]
     """Registers that have a value at entry, by place."""
+    loaded_late: frozenset[str] = frozenset()
+    """Registers that loads of tensor memory write in the background, until the thread waits for its loads."""
 
 
 class Spacing(NamedTuple):

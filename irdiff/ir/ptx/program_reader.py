@@ -129,7 +129,14 @@ class PtxReader:
             each.results[0] for each in copies if not asynchronous.isdisjoint(each.reads)
         } - asynchronous:  # fmt: skip
             asynchronous |= more
-        return Function(_without_unread(self._body.blocks, instructions), frozenset(asynchronous), ())
+        loaded_late = {
+            name
+            for each in instructions
+            if each.operation.name.startswith("tcgen05.ld.")
+            for name in each.results
+        }
+        blocks = _without_unread(self._body.blocks, instructions)
+        return Function(blocks, frozenset(asynchronous), (), frozenset(loaded_late))
 
     def _statement(self, code: str) -> None:
         if code == "{":
