@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from irdiff.effects import order, races
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.ir.program import Act
+from irdiff.ir.program import PRIVATE, Act
 from irdiff.ir.synchronization import ONLY_WAITS
 
 _OF_THREADS = re.compile(r"bar\b|barrier\b|s_barrier|llvm\..*barrier")
@@ -68,6 +69,24 @@ class Uniform:
                 conditions += [condition] if condition is not None and len(targets) > 1 else []
         return conditions
 
+    def _may_load_others(self, event: Event) -> bool:
+        """Whether threads may get different values at one address.
+
+        They do of memory of their own, of a load that asks anew, and where the kernel may write between two
+        of their loads. If a store to another pointer wrote the same place, both would race at base, too.
+        """
+        space, operation = event.effect.space, event.operation
+        if event.effect.act is not Act.LOAD or space == PRIVATE:
+            return True
+        if operation.reads_anew or operation.keeps_order:
+            return True
+        writers = (each for block in self._side.blocks for each in block.events if _may_write(each, space))
+        return ".nc" not in operation.name and any(
+            not order.never_meet(self._side.values, event, each)
+            and races.share_a_buffer(self._side.values, event, each)
+            for each in writers
+        )
+
     def _varies(self, value: int, trusted: int) -> bool:
         """By all that it is computed from; a variable of a loop by the branches around it, too.
 
@@ -91,12 +110,21 @@ class Uniform:
                 waiting += [*values, *self._conditions(block)]
             elif key[0] == "event":
                 event = self._events.get(number)
-                if event is None or event.effect.act is not Act.LOAD or event.guard is not None:
+                if event is None or event.guard is not None or self._may_load_others(event):
                     return True
                 waiting += [*event.address, *event.operands]
             else:
                 waiting += operands_of(key)
         return False
+
+
+def _may_write(event: Event, space: str) -> bool:
+    """Of global memory, copies and matrix instructions are taken for writers of none that threads load."""
+    if event.effect.act in (Act.STORE, Act.ATOMIC):
+        return not space or event.effect.space in ("", space)
+    return event.effect.act is Act.OPAQUE or (
+        space != "global" and event.effect.act in (Act.COPY, Act.MATRIX)
+    )
 
 
 def _always_behind(targets: Sequence[Sequence[int]]) -> list[set[int]]:

@@ -346,10 +346,12 @@ class _Reader:
             self._add(wait, (), ())
         elif opcode == "s_nop":
             self._add(code, (), (), effect=Effect(Act.STATES))
-        elif opcode.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_setpc")):
+        elif opcode.startswith(("s_branch", "s_cbranch", "s_endpgm")):
             self._jump(opcode, rest.strip())
         elif opcode.startswith(("s_swappc", "s_call", "s_rfe")):
             raise ReadError("AMDGCN: a call")
+        elif opcode.startswith("s_setpc"):  # a return, or a branch to a label that is far away
+            raise ReadError("AMDGCN: a jump to an address that is computed")
         elif not _IGNORED.match(code):
             modifiers, parts = _parsed(rest)
             if _SYNC.match(opcode):

@@ -245,7 +245,7 @@ def test_a_rule_proves_its_rewrite_and_no_attack(rule):
     ir, base = rule.get("ir", "ptx"), rule["text"].strip()
     head = edited(base, rule["edit"])
     assert said(ir, base, head).startswith("same, bits same")
-    assert said(ir, head, base).startswith("same, bits same")
+    assert rule.get("is_one_way") or said(ir, head, base).startswith("same, bits same")
     for attack in rule["on_head"]:
         assert not said(ir, base, edited(head, attack)).startswith("same"), attack
     for old, new in rule["on_both"]:
