@@ -19,6 +19,7 @@ from irdiff.effects.nearness import Likeness
 from irdiff.effects.numbering import LOADS, Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.samples import Samples
+from irdiff.effects.uniform import Uniform
 from irdiff.effects.witnesses import Witnesses, code, noun
 from irdiff.ir.program import PRIVATE, Act
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, RoundingKind
@@ -47,6 +48,10 @@ class Differences:
     def similarity(self, base: int, head: int) -> Likeness:
         """Of two values, by samples of what both sides have."""
         return self._samples.compare(base, head)
+
+    @functools.cached_property
+    def _uniform(self) -> tuple[Uniform, Uniform]:
+        return Uniform(self._base), Uniform(self._head)
 
     @functools.cached_property
     def uses(self) -> set[Likeness]:
@@ -238,10 +243,11 @@ class Differences:
         """Of one operation that waits differently for what it reads."""
         made = [self._values.made_by.get(each) for each in (root.base, root.head)]
         if self._values.keys[root.base][0] == "waited for" and self._values.keys[root.base][2] == root.head:
-            is_load = self._values.keys[root.base][1] == LOADS
-            writer = "a load of tensor memory" if is_load else "a matrix unit"
-            what = f"reads what {writer} writes before the wait for it, which base waits for"
             witness = self._witnesses.of_values(root.base, root.head)
+            if self._values.keys[root.base][1] == LOADS:  # LLVM moves it so, and ptxas may wait by itself
+                reason = "head reads what a load of tensor memory writes before the wait for it"
+                return NotShown(reason=reason, witness=witness)
+            what = "reads what a matrix unit writes before the wait for it, which base waits for"
             return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
         if self._values.keys[root.head][0] == "waited for" and self._values.keys[root.head][2] == root.base:
             return NotShown(reason="base reads what is written in the background before the wait for it")
@@ -265,7 +271,7 @@ class Differences:
             fixed = [constant >> 46 & 7 for constant in roots[0].constants or ()]
             if fixed and fixed[0] != fixed[1] == 1:
                 return False  # what head has is fixed (PTX ISA, "Shared Memory Descriptor", bits 46 to 48)
-        if any(map(self._roots.may_be_equal, roots)):
+        if any(map(self._roots.may_be_equal, roots)) or self._is_equal_where_it_counts(facet):
             return False
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER:
             return True
@@ -281,6 +287,20 @@ class Differences:
             or self._samples.differ_at_a_bound(facet.base, facet.head)
         )
         return is_seen and root.similarity is Likeness.OTHER
+
+    def _is_equal_where_it_counts(self, facet: Facet) -> bool:
+        """Whether two values are equal in all samples in which their effect is reached and acts.
+
+        What a masked store would store elsewhere does not count.
+        """
+        conditions = set[tuple[int, bool]]()
+        if facet.is_guard:
+            return False
+        for side, uniform, event in zip(self._sides, self._uniform, facet.events or (), strict=False):
+            conditions |= uniform.on_every_way_to(event)
+            masks = (mask for mask in (event.guard, event.lanes) if mask is not None)
+            conditions |= {(mask, True) for mask in masks if mask != side.all_lanes}
+        return bool(conditions) and self._roots.are_equal_where(facet.base, facet.head, conditions)
 
     def _has_other_lanes(self, event: Event) -> bool:
         """Whether it is an exchange between lanes, and the sides have other numbers of these."""

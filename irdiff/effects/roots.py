@@ -123,6 +123,10 @@ class Roots:
         """What samples say of two values, with all that is taken for one another."""
         return self._samples.compare(base, head)
 
+    def are_equal_where(self, base: int, head: int, conditions: Collection[tuple[int, bool]]) -> bool:
+        """As of `Samples`, with all that is taken for one another."""
+        return self._samples.are_equal_where(base, head, conditions)
+
     def is_rounding(self, root: Root) -> bool:
         """Whether two floats are near, or were equal in every sample."""
         return root.similarity in _CLOSE and bool(self._samples.fields(root.base, root.head))

@@ -19,6 +19,7 @@ from irdiff.effects.floats import Bits, to_int
 from irdiff.effects.nearness import Fields, Likeness
 from irdiff.effects.nodes import Key, operands_of
 from irdiff.effects.values import Values
+from irdiff.ir.program import Act, Operation
 
 _AROUND, _SIGNED, _INTEGERS, _SMALL, COUNT = 6, 14, 22, 26, 34
 """Samples. The first are floats around the constants of both computations, then of several magnitudes, with
@@ -34,6 +35,11 @@ _GIVEN = frozenset({"parameter", "undefined", "like"})
 _THREAD = re.compile(r"workitem\.id\.x$|sreg\.tid\.x$")
 _GIVES_ANY = re.compile(r"ld\.param|s_load_dword|elect\.|llvm\.nvvm\.elect")
 """What a kernel is given, and which lane is chosen, may be any."""
+_ENOUGH = 4
+"""Samples in which a condition is true."""
+_OF_OTHER_DIMENSIONS = {"%tid.y": 0, "%tid.z": 0, "%ntid.y": 1, "%ntid.z": 1}
+"""Blocks of Triton have one dimension."""
+_SIGN_EXTENDS = re.compile(r"\.s\d+$|_s(?:byte|short)|_i(?:8|16)$")
 _MULTIPLE = 64
 _MAX_NODES = 60_000
 _ONES = (1 << 64) - 1
@@ -90,6 +96,20 @@ class Samples:
             return likeness if is_tried else Likeness.UNKNOWN
         is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, both[_SIGNED:]))
         return Likeness.OTHER if is_sure else Likeness.UNKNOWN
+
+    def are_equal_where(self, base: int, head: int, conditions: Collection[tuple[int, bool]]) -> bool:
+        """Whether two values differ, but in no sample in which conditions have these truths."""
+        ours, theirs = self.of(base), self.of(head)
+        truths = [(self.of(number), truth) for number, truth in conditions]
+        if ours is None or theirs is None or any(tried is None for tried, _ in truths):
+            return False
+        places = [
+            place
+            for place in range(COUNT)
+            if all(tried and bool(to_int(tried[place], 64)) is truth for tried, truth in truths)
+        ]
+        equal = {place for place in range(COUNT) if _same(ours[place], theirs[place])}
+        return len(places) >= _ENOUGH and equal.issuperset(places) and len(equal) < COUNT
 
     def differ_at_a_bound(self, base: int, head: int) -> bool:
         """Whether two comparisons with one value that a kernel is given differ for some of its values."""
@@ -219,7 +239,21 @@ class Samples:
             return None
         seed = whole if partner is None else partner, *(key[2:] if key[0] == "part" else ())
         tried = self._by_chance(seed)
+        if key[0] == "part" and (made := self._values.made_by.get(whole)):
+            return _narrow(tried, made)
         return _aligned(tried, max(_MULTIPLE, 1 << key[2].zeros)) if key[0] == "join" else tried
+
+
+def _narrow(tried: Tried, load: Operation) -> Tried:
+    """What a load of fewer than 32 bits gives: a number below 256, for example."""
+    effect = load.effect
+    if not effect or effect.act is not Act.LOAD or effect.size not in (1, 2) or "d16" in load.name:
+        return tried
+    width = 8 * effect.size
+    whole = [to_int(each) & (1 << width) - 1 for each in tried]
+    if _SIGN_EXTENDS.search(load.name):
+        return tuple(_extended(each, width) & (1 << 32) - 1 for each in whole)
+    return tuple(whole)
 
 
 def _is_one_sided(key: Key, parts: list[Tried], results: Tried) -> bool:
@@ -278,6 +312,9 @@ def _constant(key: Key, threads: int) -> Tried | None:
     if key[0] == "const":
         return (int(key[1]) & _ONES,) * COUNT
     text = str(key[1])
+    size = threads if text == "%ntid.x" and threads else _OF_OTHER_DIMENSIONS.get(text)
+    if size is not None:
+        return (size,) * COUNT
     if text in ("%tid.x", "%laneid"):
         dice = random.Random("thread")  # noqa: S311 - likewise
         rows = [*(dice.randrange(threads or 32) for _ in range(_SMALL)), *range(COUNT - _SMALL)]

@@ -69,6 +69,19 @@ class Uniform:
                 conditions += [condition] if condition is not None and len(targets) > 1 else []
         return conditions
 
+    def on_every_way_to(self, event: Event) -> set[tuple[int, bool]]:
+        """Conditions of branches that are so whenever an effect is reached."""
+        place = next(n for n, block in enumerate(self._side.blocks) if event in block.events)
+        conditions = set[tuple[int, bool]]()
+        for before in _always_before(self._targets, place):
+            condition, targets = self._side.blocks[before].condition, self._targets[before]
+            if condition is None or len({*targets}) < 2 or before == place:
+                continue
+            leading = [place in _reached(self._targets, target, before) for target in targets]
+            if leading.count(True) == 1:
+                conditions.add((condition, leading[0]))
+        return conditions
+
     def _may_load_others(self, event: Event) -> bool:
         """Whether threads may get different values at one address.
 
@@ -125,6 +138,22 @@ def _may_write(event: Event, space: str) -> bool:
     return event.effect.act is Act.OPAQUE or (
         space != "global" and event.effect.act in (Act.COPY, Act.MATRIX)
     )
+
+
+def _always_before(targets: Sequence[Sequence[int]], place: int) -> list[int]:
+    """The blocks that every way to a block leads through."""
+    return [each for each in range(len(targets)) if each == place or place not in _reached(targets, 0, each)]
+
+
+def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[int]:
+    """The blocks on ways from one, itself among them, that do not lead through another."""
+    reached, waiting = set[int](), [begin] * (begin != without)
+    while waiting:
+        number = waiting.pop()
+        if number not in reached and number != without:
+            reached.add(number)
+            waiting += targets[number]
+    return reached
 
 
 def _always_behind(targets: Sequence[Sequence[int]]) -> list[set[int]]:
