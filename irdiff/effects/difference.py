@@ -12,7 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from irdiff.effects import facets, order, pairs, predicates, rounding, synchronization, whole_functions
+from irdiff.effects import (
+    facets,
+    order,
+    pairs,
+    predicates,
+    rounding,
+    rounds,
+    synchronization,
+    whole_functions,
+)
 from irdiff.effects.doubts import Difference, Doubts, writes
 from irdiff.effects.facets import Facet
 from irdiff.effects.nearness import Likeness
@@ -113,7 +122,11 @@ class Differences:
         for number, before, after in conditions:
             if before is not None and after is not None:
                 what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
-                used.append(Facet(kind=HazardKind.CONTROL, what=what, noun=name, base=before, head=after))
+                used.append(
+                    Facet(
+                        kind=HazardKind.CONTROL, what=what, noun=name, base=before, head=after, branch=number
+                    )
+                )
             else:
                 self._doubts.is_place_unclear = self._doubts.is_control_unclear = True
                 yield NotShown(reason="a block ends otherwise")
@@ -273,6 +286,8 @@ class Differences:
                 return False  # what head has is fixed (PTX ISA, "Shared Memory Descriptor", bits 46 to 48)
         if any(map(self._roots.may_be_equal, roots)) or self._is_equal_where_it_counts(facet):
             return False
+        if facet.branch is not None and self._leaves_in_same_round(facet.branch, facet):
+            return False
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER:
             return True
         root = roots[0]
@@ -301,6 +316,11 @@ class Differences:
             masks = (mask for mask in (event.guard, event.lanes) if mask is not None)
             conditions |= {(mask, True) for mask in masks if mask != side.all_lanes}
         return bool(conditions) and self._roots.are_equal_where(facet.base, facet.head, conditions)
+
+    def _leaves_in_same_round(self, branch: int, facet: Facet) -> bool:
+        """Whether a branch ends a loop, and both conditions do so in the same round."""
+        is_exit = self._uniform[0].is_exit(branch)
+        return is_exit and rounds.are_equal(self._values, self._roots.joins, facet.base, facet.head)
 
     def _has_other_lanes(self, event: Event) -> bool:
         """Whether it is an exchange between lanes, and the sides have other numbers of these."""

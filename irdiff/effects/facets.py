@@ -25,6 +25,8 @@ class Facet:
     events: tuple[Event, Event] | None = None
     is_address: bool = False
     is_guard: bool = False
+    branch: int | None = None
+    """The block that ends with the branch, if it is one."""
 
     @property
     def is_stored_to_share(self) -> bool:

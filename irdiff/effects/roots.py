@@ -58,7 +58,7 @@ class Roots:
         self._taken_for = {head: base for base, head in partners.items()}
         self._near: dict[int, frozenset[int]] = {}
         self._samples = Samples(base.values, shared, self._taken_for)
-        self._joins = _entering(base), _entering(head)
+        self.joins = _entering(base), _entering(head)
         self._found: dict[tuple[int, int], list[Root]] = {}
         self._looked = 0
         self._steps: dict[tuple[int, int], tuple[bool, list[tuple[int, int]]] | Root] = {}
@@ -177,7 +177,7 @@ class Roots:
 
     def _begins(self, side: int, constant: int, terms: tuple[tuple[int, int], ...]) -> int:
         """A sum, with the constants that variables of loops begin with."""
-        entering = ((self._joins[side].get(atom, (atom,))[0], times) for atom, times in terms)
+        entering = ((self.joins[side].get(atom, (atom,))[0], times) for atom, times in terms)
         return constant + sum((self._values.value_of(first) or 0) * times for first, times in entering)
 
     def _linear(self, *numbers: int) -> list[Linear]:
@@ -204,7 +204,7 @@ class Roots:
             case "event":  # an effect is told by itself
                 return [] if self._partners.get(base) == head else None
             case "join":
-                ours, theirs = self._joins[0].get(base), self._joins[1].get(head)
+                ours, theirs = self.joins[0].get(base), self.joins[1].get(head)
                 if one[1] != other[1] or ours is None or theirs is None or len(ours) != len(theirs):
                     return None
                 self._samples.take(head, base)

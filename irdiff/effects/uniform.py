@@ -69,6 +69,11 @@ class Uniform:
                 conditions += [condition] if condition is not None and len(targets) > 1 else []
         return conditions
 
+    def is_exit(self, branch: int) -> bool:
+        """Whether one way from a branch leads back to it, and another does not."""
+        leading = {branch in _reached(self._targets, target, -1) for target in self._targets[branch]}
+        return len(leading) > 1
+
     def on_every_way_to(self, event: Event) -> set[tuple[int, bool]]:
         """Conditions of branches that are so whenever an effect is reached."""
         place = next(n for n, block in enumerate(self._side.blocks) if event in block.events)

@@ -1,0 +1,89 @@
+"""Whether two conditions end a loop in the same round: `i < 64` and `i != 64` do, if `i` begins at 0. Pure.
+
+The variables of the loop begin at a value and grow by a constant. Both conditions are computed round by
+round, until one of them changes. What else they depend on gets two values in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irdiff.effects.nodes import evaluate, operands_of
+from irdiff.effects.values import Values
+
+_GIVEN = 64, 37
+_MOST_ROUNDS = 2_000
+_MOST_NODES = 64
+_ONES = (1 << 64) - 1
+_Joins = Mapping[int, Sequence[int]]
+"""The values that enter each."""
+
+
+def are_equal(values: Values, joins: tuple[_Joins, _Joins], base: int, head: int) -> bool:
+    """Only where the loop ends."""
+    order = _operands_first(values, (base, head))
+    steps = {each: step for own in joins for each in order if (step := _step(values, own, each))}
+    if not steps or len(order) > _MOST_NODES or any(_is_join(values, each) for each in {*order} - {*steps}):
+        return False
+    return all(_end_together(values, order, steps, (base, head), given) for given in _GIVEN)
+
+
+def _is_join(values: Values, number: int) -> bool:
+    return bool(values.keys[number][0] == "join")
+
+
+def _operands_first(values: Values, numbers: Sequence[int]) -> list[int]:
+    seen, waiting = set[int](), [*numbers]
+    while waiting and len(seen) <= _MOST_NODES:
+        number = waiting.pop()
+        if number not in seen:
+            seen.add(number)
+            waiting += operands_of(values.keys[number]) if _is_computed(values, number) else []
+    return sorted(seen)  # operands have lower numbers
+
+
+def _is_computed(values: Values, number: int) -> bool:
+    return values.keys[number][0] in ("bits", "sum", "lt", "eq", "not", "and", "or", "xor")
+
+
+def _step(values: Values, joins: _Joins, number: int) -> tuple[int, int] | None:
+    """The value that a variable of a loop begins at, and by how much it grows."""
+    entering = joins.get(number, ())
+    if len(entering) != 2 or not _is_join(values, number):
+        return None
+    for begin, other in (entering, entering[::-1]):
+        for width in (32, 64):
+            constant, terms = values.linear(width, other)
+            if terms == ((number, 1),):
+                return begin, constant - (constant >> width - 1 << width)
+    return None
+
+
+def _end_together(
+    values: Values,
+    order: Sequence[int],
+    steps: Mapping[int, tuple[int, int]],
+    conditions: tuple[int, int],
+    given: int,
+) -> bool:
+    first: int | None = None
+    for round_ in range(_MOST_ROUNDS):
+        results = dict[int, int]()
+        for number in order:
+            key = values.keys[number]
+            if number in steps:
+                begin, growth = steps[number]
+                start = values.value_of(begin)
+                results[number] = ((given if start is None else start) + growth * round_) & _ONES
+            elif _is_computed(values, number):
+                results[number] = evaluate(key, [results[each] for each in operands_of(key)])
+            else:
+                constant = values.value_of(number)
+                results[number] = given if constant is None else constant & _ONES
+        ours, theirs = (results[each] & 1 for each in conditions)
+        if ours != theirs:
+            return False
+        first = ours if first is None else first
+        if ours != first:
+            return True
+    return False
