@@ -31,10 +31,7 @@ def used_up(folder: Path, reason: str) -> StoreError:
     if reason == os.strerror(errno.EFBIG):
         situation, hint = "the limit of `ulimit -f`, which is too small", "ulimit -f unlimited"
     else:
-        # `gettempdir` passes over a TMPDIR that is full
-        temporary = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
-        places = [place for place in (folder, temporary) if place.is_dir()]
-        place = min(places, key=lambda each: shutil.disk_usage(each).free, default=folder)
+        place = min((folder, Path(tempfile.gettempdir())), key=lambda each: shutil.disk_usage(each).free)
         usage = shutil.disk_usage(place)
         situation = f"{usage.free / 1e6:,.1f} of {usage.total / 1e6:,.1f} MB are free on {_disk_of(place)}"
         hint = (

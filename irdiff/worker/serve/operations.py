@@ -252,15 +252,20 @@ def _compile(request: protocol.CompileRequest, recorder):
         captured.frontend_input.module = (
             None  # made by the host, whose lines are not counted: it is made again here
         )
-    _put_temporary_files_into(recorder.folder)
-    left = compiling.compile_launch(captured, recorder, _remembered(request))
+    with _temporary_files_in(recorder.folder):
+        left = compiling.compile_launch(captured, recorder, _remembered(request))
     recorder.report("compiled", from_outside=left.from_outside)
     return left.is_nothing
 
 
-def _put_temporary_files_into(folder):
+@contextlib.contextmanager
+def _temporary_files_in(folder):
     """The stages' own files, which a process that is killed leaves behind, end with the request's folder."""
-    tempfile.tempdir = folder
+    before, tempfile.tempdir = tempfile.tempdir, folder
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 def _remembered(request):
@@ -269,8 +274,8 @@ def _remembered(request):
 
 def _replay(request: protocol.ReplayRequest, recorder):
     captured = _captured(request)
-    _put_temporary_files_into(recorder.folder)
-    settings, left = passes.replay(request, captured, recorder, _remembered(request))
+    with _temporary_files_in(recorder.folder):
+        settings, left = passes.replay(request, captured, recorder, _remembered(request))
     recorder.report("compiled", settings=settings)
     if not request.get("shared"):
         passes.leave()
