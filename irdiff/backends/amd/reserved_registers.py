@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from irdiff.model import CodeLine
+from irdiff.words import counted
 
 _VECTOR = re.compile(r"(?<![\w.$@])v(?:(\d+)\b|\[\d+:(\d+)\])")
 _ACCUMULATOR = re.compile(r"(?<![\w.$@])a(?:(\d+)\b|\[\d+:(\d+)\])")
-_DECLARED = re.compile(r"\.amdhsa_(next_free_vgpr|accum_offset) (\d+)$")
+_SCALAR = re.compile(r"(?<![\w.$@])s(?:(\d+)\b|\[\d+:(\d+)\])")
+_DECLARED = re.compile(r"\.amdhsa_(next_free_[vs]gpr|accum_offset) (\d+)$")
 
 
 def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
@@ -29,10 +31,12 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
             (used, at, max(begin, 0) if accumulators or begin < whole else whole, begin_line, "v")
         ]
         reservations += [(accumulators + begin, at_accumulator, whole, line, "a")] if accumulators else []
+    if "next_free_sgpr" in declared:
+        reservations.append((*_highest(_SCALAR, assembly), *declared["next_free_sgpr"], "s"))
     for count, place, limit, where, kind in reservations:
         if count > limit:
             lines = tuple(CodeLine(number=n, text=assembly[n - 1][:200]) for n in sorted({place, where}))
-            yield f"reserves {limit} registers for `{kind}` and uses {count}", lines
+            yield f"reserves {counted(limit, 'register')} for `{kind}` and uses {count}", lines
 
 
 def _highest(pattern: re.Pattern[str], text: Sequence[str]) -> tuple[int, int]:

@@ -39,6 +39,12 @@ def test_a_header_that_reserves_fewer_registers_than_code_uses_is_a_hazard():
     assert effects.compare("amdgcn", base, AMD + registers(48, 48)).kind is Meaning.SAME
 
 
+def test_scalar_registers_are_reserved_too():
+    base, head = ([*AMD, *registers(41, 44)[:2], f".amdhsa_next_free_sgpr {n}"] for n in (16, 1))
+    found = effects.compare("amdgcn", base, head)
+    assert found.kind is Meaning.HAZARD and found.hazards[0].what.startswith("reserves 1 register for `s`")
+
+
 @dataclass(frozen=True)
 class Cubins:
     """By digest: their texts, where a disassembler is there, and what they hold."""
