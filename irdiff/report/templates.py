@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ def html() -> jinja2.Environment:
     environment.finalize = _clean_by_default
     environment.filters["json"] = _marked(escape.script_json)
     environment.filters["id"] = _marked(lambda text: re.sub("([/:])", r"\1<wbr>", escape.html(text)))
+    environment.filters["plain"] = _marked(escape.html)
     environment.filters["prose"] = _prose(escape.html, lambda part: f"<code>{escape.html(part)}</code>")
     return environment
 
@@ -81,7 +82,7 @@ def _prose(plain: Callable[..., str], quoted: Callable[[str], str]) -> Callable[
         if len(parts) % 2 == 0 or not all(parts[1:-1]):
             return Markup(plain(text, limit=limit))  # noqa: S704
         shown = (
-            quoted(part) if place % 2 else _keeping_ends(part, plain)
+            quoted(part) if place % 2 else _keeping_ends(part, partial(plain, limit=limit))
             for place, part in enumerate(parts)
             if part
         )

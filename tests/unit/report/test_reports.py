@@ -163,3 +163,10 @@ def test_the_terminal_says_why(timings, snapshot):
     stream = io.StringIO()
     command.show(timings, Console(file=stream, width=200))
     assert "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) == snapshot
+
+
+@pytest.mark.parametrize(("form", "places"), [("markdown", 1), ("html", 2), ("pipe", 1)])
+def test_a_long_first_line_is_never_cut(form, places):
+    files = tuple(f"file {n} is behind a pointer of git-lfs" for n in range(20))
+    run = runs.run(runs.numbered(0, Verdict.CHANGED), runs.numbered(1, Verdict.REMOVED), unexamined=files)
+    assert FORMS[form](run).count("Also: 1 is launched at base only.") == places
