@@ -66,15 +66,21 @@ def diff_command(
         chosen = run_argument.find_case(opened.run, case)
         name = stage or _first_stage(chosen)
         findings: Sequence[Finding] = ()
-        nothing = "no line differs, except in the numbers of values"
         if name in WITHOUT_TEXT:
             texts = disassembly.disassembled(opened.folder, chosen, config)
             diff = stage_diff.compare(name, texts.base, texts.head)
             findings = equivalent(name, texts.base, texts.head).findings
-            nothing = disassembly.without_difference(opened.folder, chosen)
         else:
             diff = _read(opened, chosen, name)
+        nothing = without_difference(name, opened.folder, chosen)
         screen.print_lines(console, _lines(opened, chosen, diff, view, findings, nothing), with_pager=pager)
+
+
+def without_difference(stage: str, folder: Path, case: Case) -> str:
+    """The reason of a diff without lines."""
+    if stage in WITHOUT_TEXT:
+        return disassembly.without_difference(folder, case)
+    return "no line differs, except in the numbers of values"
 
 
 def _runtime(run: Run) -> Iterator[Text]:

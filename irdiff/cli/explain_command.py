@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -57,9 +58,15 @@ _RECORDED = (
     "lit_path",
     is_flag=False,
     flag_value="",
-    help="Write a FileCheck test of the origin's pass to this file; default: into --save, or stdout.",
+    help="Instead of the story, write a FileCheck test of the origin's pass: to this file, or without a name "
+    "to test.mlir in --save, or else to stdout.",
 )
-@click.option("--save", "save_path", type=options.PATH, help="Write the printed commands' files here.")
+@click.option(
+    "--save",
+    "save_path",
+    type=options.PATH,
+    help="Write the files that the printed commands read into this folder.",
+)
 @click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")
 @options.corpus_option
 @options.configured
@@ -314,7 +321,9 @@ class CaseStory:
         self.say(f"what {pass_name} makes different" if pass_name else f"what differs in {stage}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         is_marked = False
-        for index, line in enumerate(diff_command.lines(diff, view)):
+        shown = diff_command.lines(diff, view)
+        first = next(shown, Text(diff_command.without_difference(stage, self.opened.folder, self.case)))
+        for index, line in enumerate(itertools.chain([first], shown)):
             if index == _MAX_DIFF_LINES:
                 if is_marked:
                     self.say(diff_command.MARK_LEGEND, "dim")
@@ -344,7 +353,8 @@ class CaseStory:
         except IrdiffError as error:
             yield f"machine code: not disassembled: {error.what}"
             return
-        if equality.equal:
+        is_shown = self.case.origin is not None and self.case.origin.stage == kind.status
+        if equality.equal and not is_shown:
             yield f"machine code: {disassembly.without_difference(self.opened.folder, self.case)}"
         yield from (f"machine code: {finding.words}" for finding in equality.findings)
 

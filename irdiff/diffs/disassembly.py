@@ -11,16 +11,14 @@ from irdiff.backends import machine_code_text
 from irdiff.backends.stages import ORDER, TEXTS, WITHOUT_TEXT
 from irdiff.config import Config
 from irdiff.diffs import visible
-from irdiff.errors import RunFolderError, ToolchainError
+from irdiff.errors import NormalizeError, RunFolderError, ToolchainError
 from irdiff.model import Artifact, Case, Sides
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 
-_CONTROL_BITS = (
-    "only their control bits differ, which the disassembly does not show. They say how long an instruction "
-    "stalls and what it waits for"
-)
+CONTROL_BITS = "the instructions of both sides are the same: only their control bits differ"
+_WHAT_THEY_SAY = "They say how long an instruction stalls and what it waits for"
 
 
 def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
@@ -33,10 +31,18 @@ def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
 
 def without_difference(folder: Path, case: Case) -> str:
     """Says what differs in machine code whose disassembly is the same on both sides."""
-    base, head = (_binary(folder, case, side) for side in ("base", "head"))
-    if base and head and machine_code_text.is_same_but_for_control_bits(base, head):
-        return f"the instructions of both sides are the same: {_CONTROL_BITS}"
+    if has_same_instructions(folder, case):
+        return f"{CONTROL_BITS}, which the disassembly does not show. {_WHAT_THEY_SAY}"
     return "the disassembly of both sides is the same: what differs is not part of it"
+
+
+def has_same_instructions(folder: Path, case: Case) -> bool:
+    """False also if the run folder lacks the machine code, or irdiff cannot read it."""
+    base, head = (_binary(folder, case, side) for side in ("base", "head"))
+    try:
+        return bool(base and head and machine_code_text.is_same_but_for_control_bits(base, head))
+    except NormalizeError:
+        return False
 
 
 def _binary(folder: Path, case: Case, side: str) -> bytes | None:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from irdiff.backends.stages import ASSEMBLIES
+from irdiff.backends.stages import ASSEMBLIES, WITHOUT_TEXT
 from irdiff.compare.line_alignment import Kind
-from irdiff.diffs import launch_changes, stage_diff
+from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.model import Case, Run, StageStatus
 
@@ -57,8 +57,13 @@ class GroupDiffs:
         diff = stage_diff.read(self._folder, case, case.origin.stage) if case.origin else ""
         if isinstance(diff, StageDiff):
             yield from _lines(diff)
+        elif case.origin and case.origin.stage in WITHOUT_TEXT and self._has_same_instructions(case):
+            yield f" {disassembly.CONTROL_BITS}"
         elif not launched:
             yield from _without_equal(edit)
+
+    def _has_same_instructions(self, case: Case) -> bool:
+        return disassembly.has_same_instructions(self._folder, case)
 
 
 def _without_equal(edit: Sequence[str]) -> Iterator[str]:

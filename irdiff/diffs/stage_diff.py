@@ -28,7 +28,7 @@ _NO_TEXTS = frozenset({*BINARIES, *WITHOUT_TEXT})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 6000
 """The most characters of a line that are shown. One of inline assembly with 256 operands has 5,000."""
-OTHERS = "lines that moved, and integer arithmetic, addresses and declarations"
+OTHERS = "less important differences: moved lines, integer arithmetic, addresses, declarations"
 """The heading of the hunks that `telling_first` gives last."""
 _LONGEST = 200_000
 """Characters of a line that are compared."""

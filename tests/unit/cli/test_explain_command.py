@@ -9,6 +9,7 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff.cli.explain_command import CaseStory
 from irdiff.cli.run_argument import OpenedRun
+from irdiff.diffs import disassembly
 from irdiff.model import Component, Sides, StageStatus, Verdict
 from irdiff.run import run_folder
 from tests.unit import runs
@@ -59,3 +60,13 @@ def test_machine_code_that_cannot_be_disassembled_says_why(run, tmp_path):
     assert "what differs in sass is not shown: the run folder holds no machine code" in story(
         run, case, tmp_path
     )
+
+
+def test_machine_code_with_other_control_bits_says_so_where_its_lines_would_stand(run, tmp_path, monkeypatch):
+    case = replace(run.cases[0], origin=runs.origin("sass"), stages={"sass": StageStatus.CHANGED})
+    text = "\t.text.k\n/*0000*/ EXIT ;\n"
+    monkeypatch.setattr(disassembly, "disassembled", lambda *_: Sides(base=text, head=text))
+    monkeypatch.setattr(disassembly, "has_same_instructions", lambda *_: True)
+    told = story(run, case, tmp_path)
+    assert f"what differs in sass\n{disassembly.CONTROL_BITS}" in told
+    assert told.count(disassembly.CONTROL_BITS) == 1

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from irdiff.compare import abstraction, alignment, edits
 from irdiff.compare.line_alignment import Kind, align
-from irdiff.diffs import launch_changes, stage_diff
+from irdiff.diffs import disassembly, launch_changes, stage_diff
+from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Sides, Verdict
 from irdiff.texts import ir_of
 from tests.texts import text_of
@@ -173,3 +174,11 @@ def test_a_line_in_other_registers_is_an_edit_of_these():
     for row in golden("diffs")["registers"]:
         found = abstraction.abstract(edits.between(row["ir"], [row["base"]], [row["head"]]))
         assert list(found) == [f"-{row['of']}", f"+{row['of']}"], row
+
+
+def test_a_group_whose_control_bits_alone_differ_says_so_instead_of_a_diff(tmp_path, monkeypatch):
+    case = runs.case(verdict=Verdict.CHANGED, origin=runs.origin("sass"))
+    run, edit = runs.run(case), ["+sass: no text differs"]
+    assert GroupDiffs(tmp_path, run).of(case, edit, 9) == ("+sass: no text differs",)
+    monkeypatch.setattr(disassembly, "has_same_instructions", lambda *_: True)
+    assert GroupDiffs(tmp_path, run).of(case, edit, 9) == (f" {disassembly.CONTROL_BITS}",)
