@@ -171,7 +171,7 @@ class _CaseAttribution:
         if stage != origin.stage:
             notes.insert(0, f"{origin.stage} differs only in how it is printed")
         if origin.stage != Stage.LAUNCH and self._cause and reported(self._cause) != stage:
-            notes.insert(0, self._nothing_before_matters(stage))
+            notes.insert(0, self._nothing_before_matters())
             stage = reported(self._cause)
         divergence = self._divergence
         charged = {component for component, _ in charges if component is not None}
@@ -183,13 +183,13 @@ class _CaseAttribution:
             note="; ".join(dict.fromkeys(notes)),
         )
 
-    def _nothing_before_matters(self, stage: str) -> str:
+    def _nothing_before_matters(self) -> str:
         before = self.stages[self.stages.index(self._cause) - 1]
-        difference = f"the difference in {title(stage)} has no effect"
-        if self._is_equal(before):
-            return f"{difference}: {title(before)} is the same on both sides again"
         leaving = "machine code" if self._cause in BINARIES else title(self._cause)
-        return f"{difference}: head's compiler turns base's {title(before)} into head's {leaving}"
+        effect = f"no difference before the {leaving} has an effect"
+        if self._is_equal(before):
+            return f"{effect}: {title(before)} is the same on both sides again"
+        return f"{effect}: head's compiler turns base's {title(before)} into head's {leaving}"
 
     def _launches_differ(self) -> bool:
         """Whether the program launches something else, or in another order; not the toolchain's runtime

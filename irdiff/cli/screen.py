@@ -22,7 +22,7 @@ _COUNTED = re.compile(r"\d+/\d+")
 with it.
 """
 _FEW = 4
-_UNITS = {"capture": "workloads of a side and a target", "compare": "cases"}
+_UNITS = {"capture": "combinations of workload, side and target", "compare": "cases"}
 
 
 class _Plain:

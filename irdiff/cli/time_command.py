@@ -49,7 +49,9 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
 @options.gathered(
     "protocol",
     partial(TimingProtocol, confidence=0.95),
-    click.option("--budget", "budget_s", type=options.DURATION, default="15m", help="Total time to aim for: 90s, 10m, 1h."),
+    click.option(
+        "--budget", "budget_s", type=options.DURATION, default="15m", help="Time to aim for: 90s, 10m, 1h."
+    ),
     click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing."),
     click.option("--threshold", default=1.0, callback=_share, help="Percent that counts as a difference."),
     click.option(

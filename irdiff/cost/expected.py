@@ -25,6 +25,7 @@ _LIKELY = 0.05
 """Logarithm of the ratio from which on a simulated time says the direction."""
 _MEMORY_BOUND = 1.86
 """Time of the memory over that of the simulated schedulers, from which on the memory is what bounds."""
+_LATENCY = "latency of one warp"
 EVIDENCE = "six pairs of releases timed on an H100 (the rules were chosen on the same pairs)"
 RECORD: Mapping[Expected, str] = {
     Expected.NO_CHANGE: "was right (within 1 %) in 239 of 239 cases",
@@ -109,15 +110,21 @@ def _by_direction(times: Sides[LaunchTime]) -> ExpectedTime:
     if any(side.memory_us >= _MEMORY_BOUND * side.scheduled_us for side in times):
         return _unknown("memory bounds one of the sides or both, and more than its traffic moved")
     moves = dict(_moves(times))
-    schedule, latency = moves["schedule"], moves["latency of one warp"]
+    schedule, latency = moves["schedule"], moves[_LATENCY]
     if min(abs(schedule), abs(latency)) <= _LIKELY or schedule * latency < 0:
         return _unknown(
-            "the simulated times of a full multiprocessor and of one warp alone did not both grow, "
-            "or both shrink, by more than 5 %"
+            "the two simulated times (a full multiprocessor, one warp alone) do not both move "
+            "by more than 5 % in one direction"
         )
     expected = Expected.SLOWER if schedule > 0 else Expected.FASTER
-    farthest = sorted(times.base.counts, key=lambda name: -abs(moves[name]))[:2]
-    return ExpectedTime(expected=expected, why="; ".join(_shown(times, name) for name in farthest))
+    farthest = max(times.base.counts.keys() - {_LATENCY}, key=lambda name: (abs(moves[name]), name))
+    simulated = f"{_percent(schedule)}, of one warp alone {_percent(latency)}"
+    why = f"simulated time of a full multiprocessor {simulated}; {_shown(times, farthest)}"
+    return ExpectedTime(expected=expected, why=why)
+
+
+def _percent(move: float) -> str:
+    return f"{math.expm1(move) * 100:+.0f} %"
 
 
 def _shown(times: Sides[LaunchTime], name: str) -> str:

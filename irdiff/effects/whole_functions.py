@@ -82,7 +82,8 @@ def _of_states(
             states = between(other)
             if any(states.get(pair, 0) < count for pair, count in between(one).items()):
                 witness = witnesses.of(one, other)
-                yield NotShown(reason="wait states stand between other instructions", witness=witness)
+                reason = "an `s_nop` of head stands between other instructions than on base"
+                yield NotShown(reason=reason, witness=witness)
                 return
 
 

@@ -55,7 +55,7 @@ def evaluate(
         rules=tuple(outcomes),
         group_names={group.group.id: group.short for group in group_names.named(run)},
         notes=(
-            *([] if timings else ["no timings: rules that need them could not be decided"]),
+            *([] if timings else ["no timings: rules about measured times or outputs could not be decided"]),
             *([edit_coverage.identical(run.edited)] if run.edited and is_same else []),
             *[*run.notes, *notes][:MAX_NOTES],
             *([f"{len(unread)} timings are of cases that this run does not have"] if unread else []),

@@ -16,7 +16,7 @@ from typing import Any
 from irdiff.gate import decision
 from irdiff.gate.objections import Certainty
 from irdiff.gate.outcome import EqualOutputs, GateFinding, Outcome, RuleOutcome, SubjectKind
-from irdiff.gate.policy import Action
+from irdiff.gate.policy import Action, CoverageRule
 from irdiff.model import Run, Verdict
 from irdiff.report import commands, escape, phrases, templates, timing_summary
 from irdiff.report import markdown as reports
@@ -81,7 +81,14 @@ def _cure(rule: RuleOutcome, again: Again) -> str:
         return f"on a machine with the GPU: {commands.command('time', again.call)}"
     if all(finding.subject is SubjectKind.RUN for finding in blocking):
         return "compare what the rule selects, or let it be empty (may_be_empty)"
-    return f"repair it, or accept it: {_accepting(again, [rule.rule.id], '--issue', 'URL')}"
+    cure = "repair it"
+    if all(finding.subject is SubjectKind.TARGET for finding in blocking) and _is_about_coverage(rule):
+        cure = f"compare more cases of {' and '.join(finding.name for finding in blocking)}"
+    return f"{cure}, or accept it: {_accepting(again, [rule.rule.id], '--issue', 'URL')}"
+
+
+def _is_about_coverage(rule: RuleOutcome) -> bool:
+    return isinstance(rule.rule, CoverageRule)
 
 
 def _next_step(outcome: Outcome, again: Again) -> str:

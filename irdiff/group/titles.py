@@ -53,7 +53,7 @@ def causes_of(
     if states is not None:
         return (*launch, *states)
     if edit is None or not edit.lines:
-        return (*launch, _unknown(case))
+        return (*launch, *_unknown(case))
     if edit.stage == Stage.LAUNCH:
         named_options = {f"option {cause.subject.strip('`')}" for cause in launch}
         in_text = (cause for cause in launch_causes.of_text(edit) if cause.subject not in named_options)
@@ -153,13 +153,14 @@ def _known(case: ComparedCase, named: Collection[str]) -> tuple[Cause, ...] | No
     return (Cause.uncounted(CauseKind.STATE, words),) if words else ()
 
 
-def _unknown(case: ComparedCase) -> Cause:
+def _unknown(case: ComparedCase) -> tuple[Cause, ...]:
     stage = case.origin.stage if case.origin else "code"
     if kind := WITHOUT_TEXT.get(stage):
         text, same = title(kind.assembly), case.stages.get(kind.assembly) is not StageStatus.CHANGED
         why = f"the {text} is the same" if same else f"the difference in {text} has no effect"
-        return Cause.uncounted(CauseKind.STATE, f"`{kind.made_by}` makes other {title(stage)}; {why}")
-    return Cause.uncounted(CauseKind.STATE, f"other {stage if stage == 'code' else title(stage)}")
+        words = f"`{kind.made_by}` makes other {title(stage)}", why
+        return tuple(Cause.uncounted(CauseKind.STATE, each) for each in words)
+    return (Cause.uncounted(CauseKind.STATE, f"other {stage if stage == 'code' else title(stage)}"),)
 
 
 # causes of several cases

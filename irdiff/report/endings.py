@@ -50,8 +50,8 @@ def others(run: Run, most: int) -> tuple[Ending, ...]:
 
 def _words(run: Run) -> Mapping[Verdict, str]:
     is_of_compilers = not (run.base.revision or run.head.revision)
-    since = "; a workload may begin with a later release than base (SINCE)"
-    until = "; a workload may end with an earlier release than head (UNTIL)"
+    since = "; a workload may name the first release that it runs with (SINCE)"
+    until = "; a workload may name the last release that it runs with (UNTIL)"
     return {
         Verdict.FAILING: "compiles on neither side, or is new and does not compile",
         Verdict.FIXED: "compiles at head, not at base",

@@ -96,7 +96,7 @@ def lines(
 
 def _reasons(group: ChangeGroup) -> tuple[str, ...]:
     if not report_classes.is_of_this_irdiff(group):
-        return ("another version of irdiff wrote this run: it says nothing about what the kernels compute",)
+        return ("another version of irdiff wrote this run, with classes that this version does not know",)
     return tuple(repeats_counted(group.reasons))
 
 

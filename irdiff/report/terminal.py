@@ -143,9 +143,7 @@ def _case_list(cases: CaseList) -> Iterator[Text]:
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
-    yield from tables.heading(
-        f"figures that moved, with the number of cases ({_UP}: share of them in which it went up)"
-    )
+    yield from tables.heading(f"figures that moved, with the number of cases ({_UP}: the share that went up)")
     names = [[Text(statistic.name), _bar(statistic)] for statistic in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
     cells = [[Text(cell.words if cell else "") for cell in statistic.cells] for statistic in shown.statistics]
@@ -224,7 +222,7 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
     if shown.radius:
         table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
         yield from _section(
-            "blast radius: changed / compared cases, in all, and for each stage of the cases that have it",
+            "blast radius: changed / compared cases, in all and for each stage (of the cases that have it)",
             table,
         )
 

@@ -58,7 +58,7 @@ def test_a_known_cause_its_story_and_its_lit_test(irdiff, tmp_path):
     words = ("--case", case, "--target", "sm_90", "--no-recheck", "--out", out)
     result = irdiff("compare", "triton==3.8.0", "triton==3.9.0", *words)
     assert result.case(case)["origin"]["pass_name"] == "TritonNvidiaGPUMembar"
-    assert result.case(case)["origin"]["note"].startswith("the difference in TTGIR has no effect")
+    assert result.case(case)["origin"]["note"].startswith("no difference before the LLVM IR has an effect")
 
     story = irdiff("explain", out, case)
     assert story.code == 0, story.stderr

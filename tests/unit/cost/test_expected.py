@@ -69,11 +69,14 @@ def test_a_direction_needs_the_schedule_and_the_latency_of_one_warp(schedule, la
     assert found.expected is expected
 
 
-def test_a_direction_names_the_counts_that_moved_most():
+def test_a_direction_names_both_simulated_times_and_the_count_that_moved_most():
     found = told(
         BASE, side(scheduled_us=130.0, counts={"global sectors": 4000.0, "latency of one warp": 1500.0})
     )
-    assert found.why == "global sectors 1,000 → 4,000 (+300 %); latency of one warp 1,000 → 1,500 (+50 %)"
+    assert found.why == (
+        "simulated time of a full multiprocessor +37 %, of one warp alone +50 %; "
+        "global sectors 1,000 → 4,000 (+300 %)"
+    )
 
 
 def test_no_direction_is_told_where_the_memory_bounds_a_side():

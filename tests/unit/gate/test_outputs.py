@@ -189,3 +189,9 @@ def test_a_command_that_accepts_first_copies_the_default_policy(outcome):
     steps = [line for line in lines if "--accept" in line]
     assert steps
     assert all("cp '/a b/irdiff-policy.toml' . && irdiff gate last --accept" in line for line in steps)
+
+
+def test_a_target_with_too_few_cases_needs_more_of_it():
+    rules = policies.of({"kind": "coverage", "required_targets": ["sm_90"], "min_compared": 20})
+    few = gate.evaluate(runs.run(runs.case("a/x:1@sm_90")), rules, today=TODAY)
+    assert "next: compare more cases of sm_90, or accept it: irdiff gate" in outputs.text(few)

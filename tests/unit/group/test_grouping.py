@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.compare import edits
-from irdiff.group import grouping
+from irdiff.group import grouping, report_classes
 from irdiff.group.grouping import Description, describe
 from irdiff.group.report_classes import ReportClass
 from irdiff.model import (
@@ -159,3 +159,12 @@ def test_another_result_that_an_edited_source_asks_for_is_no_error_of_a_compiler
         made, launches = case(origin=origin("ttir", None, charged)), Sides(base=base, head=head)
         told = describe(made, None, launches, found, same_compiler=same_compiler)
         assert told.summary.severity == severity, (charged, edited)
+
+
+def test_what_a_proof_leaves_open_includes_the_instructions_of_an_access():
+    effects = Effects(kind=Meaning.SAME, stage="ptx", bits=Bits.SAME)
+    changed = runs.case(verdict=Verdict.CHANGED)
+    assert report_classes.class_of(changed, effects, is_asked_for=False) == (
+        ReportClass.SAME,
+        ("proved: same accesses, same values; only order, registers or the choice of instructions differ",),
+    )

@@ -167,3 +167,14 @@ def test_a_title_holds_for_each_of_its_cases(name):
         for case, _ in row.members if shown else ():
             step = case.facts.head.get("registers", 0) - case.facts.base.get("registers", 0)
             assert int(shown[1]) <= step <= int(shown[2])
+
+
+def test_which_machine_code_differs_is_said_of_all_cases_and_the_difference_of_the_assembly_of_some():
+    changed, same = StageStatus.CHANGED, StageStatus.EQUIVALENT
+    cases = [
+        runs.case(CASE, Verdict.CHANGED, origin=runs.origin("sass"), stages={"ptx": ptx, "sass": changed})
+        for ptx in (changed, changed, same)
+    ]
+    assert titles.of_group([(case, titles.causes_of(case, None, NONE)) for case in cases]) == (
+        "`ptxas` makes other machine code, the difference in PTX has no effect (in 2 of 3 cases)"
+    )

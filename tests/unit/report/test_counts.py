@@ -25,7 +25,7 @@ from irdiff.model import (
     StageStatus,
     Verdict,
 )
-from irdiff.report import distinct_edits, error_clusters, headline, html, markdown, projects, view
+from irdiff.report import distinct_edits, endings, error_clusters, headline, html, markdown, projects, view
 from tests.unit import runs
 from tests.unit.typed import typed
 
@@ -199,3 +199,12 @@ def test_the_command(new, ends, tmp_path, snapshot):
     assert code == ends
     assert shown.replace(str(tmp_path), "FOLDER") == snapshot
     assert json.loads(made.read_text())["gone"] == (["g2"] if new is OTHER else [])
+
+
+def test_a_case_of_one_side_says_that_its_workload_may_name_its_releases():
+    cases = (runs.case("a/x:1@sm_90", Verdict.ADDED), runs.case("a/x:2@sm_90", Verdict.REMOVED))
+    compilers = {"base": runs.revision("3.8.0"), "head": runs.revision("3.9.0")}
+    assert [ending.title for ending in endings.others(runs.run(*cases, **compilers), 9)] == [
+        "added: launched at head only; a workload may name the first release that it runs with (SINCE) (1)",
+        "removed: launched at base only; a workload may name the last release that it runs with (UNTIL) (1)",
+    ]
