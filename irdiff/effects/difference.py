@@ -284,10 +284,14 @@ class Differences:
             fixed = [constant >> 46 & 7 for constant in roots[0].constants or ()]
             if fixed and fixed[0] != fixed[1] == 1:
                 return False  # what head has is fixed (PTX ISA, "Shared Memory Descriptor", bits 46 to 48)
-        if any(map(self._roots.may_be_equal, roots)) or self._is_equal_where_it_counts(facet):
+        if any(map(self._roots.may_be_equal, roots)) or not self._is_other(facet, roots):
             return False
         if facet.branch is not None and self._leaves_in_same_round(facet.branch, facet):
             return False
+        return not self._is_equal_where_it_counts(facet)
+
+    def _is_other(self, facet: Facet, roots: Sequence[Root]) -> bool:
+        """Whether two values differ in samples, wherever their effect is reached or not."""
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER:
             return True
         root = roots[0]

@@ -47,6 +47,7 @@ class Uniform:
         self._events = {event.number: event for block in side.blocks for event in block.events}
         self._targets = [node.targets for node in side.graph]
         self._behind = _always_behind(self._targets)
+        self._on_every_way: dict[int, set[tuple[int, bool]]] = {}
 
     def is_reached_by_all(self, event: Event) -> bool:
         """Not counting a loop that goes on until the event itself says so."""
@@ -77,6 +78,11 @@ class Uniform:
     def on_every_way_to(self, event: Event) -> set[tuple[int, bool]]:
         """Conditions of branches that are so whenever an effect is reached."""
         place = next(n for n, block in enumerate(self._side.blocks) if event in block.events)
+        if place not in self._on_every_way:
+            self._on_every_way[place] = self._conditions_on_every_way(place)
+        return self._on_every_way[place]
+
+    def _conditions_on_every_way(self, place: int) -> set[tuple[int, bool]]:
         conditions = set[tuple[int, bool]]()
         for before in _always_before(self._targets, place):
             condition, targets = self._side.blocks[before].condition, self._targets[before]
