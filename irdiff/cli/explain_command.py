@@ -58,8 +58,8 @@ _RECORDED = (
     "lit_path",
     is_flag=False,
     flag_value="",
-    help="Instead of the story, write a FileCheck test of the origin's pass: to this file, or without a name "
-    "to test.mlir in --save, or else to stdout.",
+    help="Write a FileCheck test of the origin's pass instead: to this file; without a name, to test.mlir in "
+    "the --save folder; without --save, to stdout.",
 )
 @click.option(
     "--save",

@@ -46,7 +46,7 @@ _ACCEPTED = "irdiff-accepted.toml"
     "accept",
     multiple=True,
     metavar="NAME",
-    help="Accept a change group, a case, a rule's findings, or `review`: all groups that wait for one.",
+    help="Accept a change group, a case, a rule's findings, or `review`: all groups that wait for a review.",
 )
 @click.option("--renew", is_flag=True, help="Accept the same changes again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")

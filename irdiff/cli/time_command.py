@@ -63,7 +63,11 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
     click.option("--seed", default=0, help="The seed of the order of launches."),
 )
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
-@click.option("--versions", is_flag=True, help="Time all versions of a case together (history session).")
+@click.option(
+    "--versions",
+    is_flag=True,
+    help="Time all versions of each case together; RUN is a folder that `irdiff history session` wrote.",
+)
 @click.option("--simulate", type=options.PATH, help="Take recorded samples; needs no GPU.")
 @click.option(
     "--take",
