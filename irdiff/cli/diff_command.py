@@ -72,12 +72,18 @@ def diff_command(
             findings = equivalent(name, texts.base, texts.head).findings
         else:
             diff = _read(opened, chosen, name)
-        nothing = without_difference(name, opened.folder, chosen)
-        screen.print_lines(console, _lines(opened, chosen, diff, view, findings, nothing), with_pager=pager)
+        screen.print_lines(console, _lines(opened, chosen, diff, view, findings), with_pager=pager)
 
 
-def without_difference(stage: str, folder: Path, case: Case) -> str:
-    """The reason of a diff without lines."""
+def lines_or_reason(diff: StageDiff, view: View, stage: str, folder: Path, case: Case) -> Iterator[Text]:
+    """Yields the lines of a diff, or why it has none."""
+    shown = lines(diff, view)
+    first = next(shown, None)
+    yield Text(escape.terminal(_without_difference(stage, folder, case))) if first is None else first
+    yield from shown
+
+
+def _without_difference(stage: str, folder: Path, case: Case) -> str:
     if stage in WITHOUT_TEXT:
         return disassembly.without_difference(folder, case)
     return "no line differs, except in the numbers of values"
@@ -134,7 +140,7 @@ def _launch(folder: Path, launch: Launch | None) -> list[str]:
 
 
 def _lines(
-    opened: OpenedRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding], nothing: str
+    opened: OpenedRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding]
 ) -> Iterator[Text]:
     def line(text: str, style: str = "") -> Text:
         return Text(escape.terminal(text), style=style)
@@ -143,9 +149,7 @@ def _lines(
     yield line(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
     yield line(f"--- base {phrases.side(opened.run.base)}", "red")
     yield line(f"+++ head {phrases.side(opened.run.head)}", "green")
-    shown = lines(diff, view)
-    yield next(shown, line(nothing))
-    yield from shown
+    yield from lines_or_reason(diff, view, diff.stage, opened.folder, case)
     yield line(counts(diff), "dim")
     for name, status in in_stage_order(case.stages):
         if status is StageStatus.CHANGED and name != diff.stage:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -295,8 +294,7 @@ class CaseStory:
             except IrdiffError as error:
                 self.say(f"what differs in {stage} is not shown: {error.what}", "dim")
                 return None
-        texts = (stage_diff.read_text(folder, case, side, stage) for side in ("base", "head"))
-        base, head = texts
+        base, head = (stage_diff.read_text(folder, case, side, stage) for side in ("base", "head"))
         if base is None or head is None:
             self.say(f"the run folder does not have the text of {stage or 'any stage'} of both sides", "dim")
             return None
@@ -321,9 +319,8 @@ class CaseStory:
         self.say(f"what {pass_name} makes different" if pass_name else f"what differs in {stage}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         is_marked = False
-        shown = diff_command.lines(diff, view)
-        first = next(shown, Text(diff_command.without_difference(stage, self.opened.folder, self.case)))
-        for index, line in enumerate(itertools.chain([first], shown)):
+        shown = diff_command.lines_or_reason(diff, view, stage, self.opened.folder, self.case)
+        for index, line in enumerate(shown):
             if index == _MAX_DIFF_LINES:
                 if is_marked:
                     self.say(diff_command.MARK_LEGEND, "dim")
