@@ -121,7 +121,6 @@ class _CaseAttribution:
         """The last stage that makes the whole difference: what is before it has no effect."""
         self._spelling: dict[str, bool] = {}
         """By stage whether its texts differ in their spelling alone."""
-        self._charges: list[Charge] = []
         self._unstable = False
         self._passed_on: list[str] = []
         """As of `Attribution`."""
@@ -158,7 +157,7 @@ class _CaseAttribution:
     def _origin(self) -> Origin:
         origin = self.case.origin
         assert origin is not None
-        charges = self._charges
+        charges: list[Charge] = []
         if origin.stage == Stage.LAUNCH:
             component = Component.PROGRAM if self._launches_differ() else Component.RUNTIME
             charges.append((component, ""))
@@ -175,6 +174,7 @@ class _CaseAttribution:
             stage = reported(self._cause)
         divergence = self._divergence
         charged = {component for component, _ in charges if component is not None}
+        charged |= {Component.LLVM_CODEGEN} if self._is_quiet else set()
         return Origin(
             stage=stage,
             pass_name=divergence.name if divergence and not self._is_quiet else None,
@@ -306,7 +306,6 @@ class _CaseAttribution:
         edit = self._step.edit("mlir")
         self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(edit))
         if self._is_quiet:
-            self._charges.append((Component.LLVM_CODEGEN, ""))
             note = f"{name} differs in address arithmetic alone, which LLVM's optimizer may undo"
         return component, note
 

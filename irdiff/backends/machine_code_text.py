@@ -34,7 +34,7 @@ def disassembled(program: Path, content: bytes, *options: str) -> str:
 
 
 def is_same_but_for_control_bits(base: bytes, head: bytes) -> bool:
-    """Of two binaries, by their executable contracts. Raises NormalizeError."""
+    """Compares the executable contracts of two binaries. Raises NormalizeError."""
     return encodings.is_same_but_for_control_bits(base, head)
 
 

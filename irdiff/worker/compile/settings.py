@@ -72,7 +72,7 @@ class _Code:
     """
 
     def __init__(self, modules, used_modules):
-        self._modules = {**used_modules, **modules}
+        self._modules, self._used_modules = {**used_modules, **modules}, used_modules
         self._members: dict = {}
         """{place of a module or class: (it, its members at the start)}"""
         for name, module in self._modules.items():
@@ -100,7 +100,7 @@ class _Code:
             is_compared = name not in _OF_EACH_CLASS
         else:  # `compile` is ours while launches are captured
             is_compared = not name.startswith("__") and name != "compile"
-        if place[0] in _used_modules:
+        if place[0] in self._used_modules:
             return is_compared and callable(value)
         return is_compared and not isinstance(value, types.ModuleType)
 
@@ -112,8 +112,9 @@ class _Code:
             if not _are_same_objects(before, now):
                 changes.update(self._changes_of(place, before, now))
         for place, held in self._held.items():
-            if not _are_same_objects(held.items, _Held(held.holder).items):
-                changes.setdefault(place, _Held(held.holder))
+            now_held = _Held(held.holder)
+            if now_held != held:
+                changes.setdefault(place, now_held)
         codes = list(map(_CODE_OF, self._functions.values()))
         if codes != self._codes:
             for place, before, now in zip(self._functions, self._codes, codes):
@@ -136,13 +137,13 @@ class _Code:
     def restore(self, changes):
         now = self.changes()
         for place in sorted({*now, *changes}, key=len):  # a class before what it has
-            value = changes[place] if place in changes else self._at_first(place)
+            value = changes[place] if place in changes else self._value_at_first(place)
             if isinstance(value, _Held):
                 value.restore()
                 value = value.holder
             self._put(place, value)
 
-    def _at_first(self, place):
+    def _value_at_first(self, place):
         if place in self._held:
             return self._held[place]
         if place[:-1] in self._functions and place[-1] in _OF_EACH_FUNCTION:
@@ -164,8 +165,6 @@ class _Code:
             delattr(owner, place[-1])
 
 
-_used_modules: dict = {}
-"""{name: module} of the modules that stages use and that are none of Triton's."""
 _code: _Code = _Code({}, {})
 _at_first: list = []
 
@@ -270,9 +269,10 @@ def begin():
         for name, module in list(sys.modules.items())
         if name in own or name.startswith(BELOW_FRONTEND)
     }
+    used_modules = {}
     for module in modules.values():
         for value in list(getattr(module, "__dict__", {}).values()):
             if isinstance(value, types.ModuleType) and not value.__name__.startswith("triton"):
-                _used_modules[value.__name__] = value
-    _code = _Code(modules, _used_modules)
+                used_modules[value.__name__] = value
+    _code = _Code(modules, used_modules)
     _at_first[:] = [Settings()]
