@@ -215,6 +215,10 @@ class Argument:
     """Of a tensor descriptor."""
 
 
+_LATER_FIELDS = frozenset({"unseen", "settings"})
+"""Of `Launch`: while they are empty, a launch has the key that it had before there was such a field."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Launch:
     """One `kernel[grid](...)` as one side's own frontend specialized it for one target."""
@@ -256,13 +260,16 @@ class Launch:
     """What of the launch irdiff cannot read, as clauses; a launch that has it is never equal to another."""
     source_line: int = 0
     """Of the kernel's `def`, for annotations; 0 where it is not known."""
+    settings: str = ""
+    """SHA-256 of the variables, knobs and functions of the compiler that the program had changed before the
+    launch. Empty where there are none, or where they have no digest: then `digest` is None, too."""
 
     @cached_property
     def key(self) -> str:
         """What names it in `Run.launches`: SHA-256 of all of it but the line, which is not the kernel's own.
         Launches with other arguments may have one input digest, and are timed with their own arguments.
         """
-        said = {name: value for name, value in vars(self).items() if name != "unseen" or value}
+        said = {name: value for name, value in vars(self).items() if value or name not in _LATER_FIELDS}
         del said["source_line"]
         return hashlib.sha256(_sorted_json.encode(said).encode()).hexdigest()
 

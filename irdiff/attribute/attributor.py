@@ -56,6 +56,7 @@ _BY_PASSES = (Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR)
 Charge = tuple[Component | None, str]
 """What a stage is charged to, None for an innocent one, and a note."""
 _INNOCENT: Charge = (None, "")
+_OTHER_SETTINGS = "the program changes other settings of the compiler (variables, knobs or functions)"
 _NO_SOURCE = "frontend and TTIR passes are not told apart: no IR before the first pass (Triton before 3.3)"
 
 
@@ -161,11 +162,12 @@ class _CaseAttribution:
         if origin.stage == Stage.LAUNCH:
             component = Component.PROGRAM if self._launches_differ() else Component.RUNTIME
             charges.append((component, ""))
-            base, head = (side.toolchain.digest for side in self.subject.sides)
-            if component is Component.RUNTIME or base == head:
+            if component is Component.RUNTIME or (self._is_one_toolchain and not self._has_other_settings):
                 return replace(origin, charged=(component,))
         charges += self._contributing()
         notes = [note for _, note in charges if note]
+        if self._has_other_settings:
+            notes.append(_OTHER_SETTINGS)
         stage = self._first_stage(origin.stage)
         if stage != origin.stage:
             notes.insert(0, f"{origin.stage} differs only in how it is printed")
@@ -203,12 +205,21 @@ class _CaseAttribution:
 
     @cached_property
     def _is_one_compiler(self) -> bool:
-        """Whether both sides run the same stages with the same options: then a stage makes another output of
-        another input alone.
+        """Whether both sides run the same stages with the same options and settings: then a stage makes
+        another output of another input alone.
         """
-        compilers = {side.toolchain.digest for side in self.subject.sides}
         launched = {launch and launch.launched.digest for launch in self.subject.launches}
-        return len(compilers) == 1 and len(launched) == 1 and not self._has_tool
+        has_digest = all(launch and launch.digest for launch in self.subject.launches)
+        is_one = self._is_one_toolchain and len(launched) == 1 and has_digest
+        return is_one and not self._has_other_settings and not self._has_tool
+
+    @property
+    def _is_one_toolchain(self) -> bool:
+        return len({side.toolchain.digest for side in self.subject.sides}) == 1
+
+    @property
+    def _has_other_settings(self) -> bool:
+        return len({launch and launch.settings for launch in self.subject.launches}) > 1
 
     @property
     def _has_tool(self) -> bool:

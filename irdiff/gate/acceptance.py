@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses as plain
 import datetime
 import json
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -124,7 +125,9 @@ def append(path: Path, entries: tuple[Accepted, ...], present: tuple[Accepted, .
     """Raises UsageError."""
     text = "".join(_as_toml(entry) for entry in entries if entry not in present)
     try:
-        if not path.exists():
+        if path.exists():
+            _check_that_tables_may_follow(path, text)
+        else:
             path.parent.mkdir(parents=True, exist_ok=True)
             text = _HEADING + text
         with path.open("a", encoding="utf-8") as file:
@@ -132,6 +135,17 @@ def append(path: Path, entries: tuple[Accepted, ...], present: tuple[Accepted, .
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written: {error.strerror}", hint="name another file: --accepted FILE"
+        ) from error
+
+
+def _check_that_tables_may_follow(path: Path, text: str) -> None:
+    """TOML forbids `[[accepted]]` behind `accepted = [...]`. Raises UsageError."""
+    try:
+        tomllib.loads(path.read_text(encoding="utf-8") + text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f"{path} was not changed: with the new entries it would not be valid TOML: {error}",
+            hint="write each entry of `accepted = [...]` as a table [[accepted]], and remove that line",
         ) from error
 
 

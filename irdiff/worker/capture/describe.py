@@ -91,6 +91,7 @@ def _described(captured):
         "attributes": attributes_of(src),
         "grid": captured.grid,
         "unseen": list(captured.unseen),
+        "settings": captured.frontend_input.settings_digest if captured.frontend_input else "",
     }
 
 

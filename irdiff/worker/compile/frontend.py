@@ -62,7 +62,7 @@ class _Frontend(staged_compile.Watcher):
 
 
 class Input:
-    def __init__(self, module, ir_digest, digest, sources, settings):
+    def __init__(self, module, ir_digest, digest, sources, settings, settings_digest):
         self.module = module
         """A module of libtriton, with the context that owns it."""
         self.ir_digest = ir_digest
@@ -73,6 +73,8 @@ class Input:
         """Files of the functions that the frontend compiled, as their code names them."""
         self.settings = settings
         """Of the process at the launch."""
+        self.settings_digest = settings_digest
+        """Of what the program had changed; empty if that is nothing, or could not be digested."""
 
 
 def run(src, target, options):
@@ -88,19 +90,21 @@ def _run(src, target, options):
     except _Reached as reached:
         settings = Settings()
         ir_digest = sha256(_text_of(reached.module, watcher.options))
-        digest = _digest_of(ir_digest, reached.name, watcher.options, target, settings)
-        return Input(reached.module, ir_digest, digest, sorted(watcher.files), settings)
+        try:
+            changed = [(name, _of_setting(name, value)) for name, value in settings.changed]
+            digest = _digest_of(ir_digest, reached.name, watcher.options, target, changed)
+            settings_digest = sha256(repr(changed)) if changed else ""
+        except (Undigestible, OSError):
+            digest, settings_digest = None, ""
+        return Input(reached.module, ir_digest, digest, sorted(watcher.files), settings, settings_digest)
     raise RuntimeError("irdiff: the compiler ended before its first stage")
 
 
-def _digest_of(ir_digest, first_stage, options, target, settings):
-    try:
-        option_values = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
-        gpu = (target.backend, target.arch, target.warp_size)
-        changed = [(name, _of_setting(name, value)) for name, value in settings.changed]
-        return sha256(repr(("input/4", first_stage, option_values, gpu, changed, ir_digest)))
-    except (Undigestible, OSError):
-        return None
+def _digest_of(ir_digest, first_stage, options, target, changed):
+    """Raises Undigestible and OSError."""
+    option_values = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
+    gpu = (target.backend, target.arch, target.warp_size)
+    return sha256(repr(("input/4", first_stage, option_values, gpu, changed, ir_digest)))
 
 
 def _text_of(module, options):

@@ -46,21 +46,27 @@ def _is_neutral(name):
 
 
 class _Held:
-    """Compares a dict or list by the identity and order of its objects."""
+    """Compares a dict, a list or the attributes of an object by the identity and order of what they hold."""
 
-    def __init__(self, holder):
-        self.holder = holder
+    def __init__(self, owner):
+        self.owner = owner
+        holder = self._holder
         self.items = dict(holder) if isinstance(holder, dict) else dict(enumerate(holder))
 
+    @property
+    def _holder(self):
+        return self.owner if isinstance(self.owner, (dict, list)) else vars(self.owner)
+
     def __eq__(self, other):
-        return self.holder is other.holder and _are_same_objects(self.items, other.items)
+        return self.owner is other.owner and _are_same_objects(self.items, other.items)
 
     __hash__ = None  # type: ignore[assignment]
 
     def restore(self):
-        self.holder.clear()
-        add = self.holder.update if isinstance(self.holder, dict) else self.holder.extend
-        add(self.items if isinstance(self.holder, dict) else self.items.values())
+        holder = self._holder
+        holder.clear()
+        add = holder.update if isinstance(holder, dict) else holder.extend
+        add(self.items if isinstance(holder, dict) else self.items.values())
 
 
 class _Code:
@@ -112,7 +118,7 @@ class _Code:
             if not _are_same_objects(before, now):
                 changes.update(self._changes_of(place, before, now))
         for place, held in self._held.items():
-            now_held = _Held(held.holder)
+            now_held = _Held(held.owner)
             if now_held != held:
                 changes.setdefault(place, now_held)
         codes = list(map(_CODE_OF, self._functions.values()))
@@ -140,7 +146,7 @@ class _Code:
             value = changes[place] if place in changes else self._value_at_first(place)
             if isinstance(value, _Held):
                 value.restore()
-                value = value.holder
+                value = value.owner
             self._put(place, value)
 
     def _value_at_first(self, place):
@@ -236,7 +242,15 @@ def groups():
 
 
 def _is_holder(value):
-    return isinstance(value, (dict, list))
+    """A knob is a descriptor, an object of Triton's own, in the class of its group. Groups are looked at by
+    `groups`.
+    """
+    if isinstance(value, (dict, list)):
+        return True
+    owner = type(value).__module__
+    is_own = owner.startswith(BELOW_FRONTEND) and not owner.startswith("triton._C.")
+    groups = getattr(getattr(triton, "knobs", None), "base_knobs", ())
+    return is_own and isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, groups)
 
 
 def _are_same_objects(one, other):

@@ -148,6 +148,27 @@ def test_one_compiler_makes_other_code_of_another_text_alone(replayer):
     assert not replayer.replays
 
 
+def test_other_settings_of_one_compiler_are_charged_to_the_stage_that_reads_them(replayer):
+    """A knob turns the assembler's optimizer off at head, whose kernel is edited, too."""
+    case = replayer.case(
+        {"source": ONE, "ttir": ONE, "ttgir": ONE, "ptx": PTX, "cubin": CUBIN},
+        {"source": TWO, "ttir": TWO, "ttgir": TWO, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN},
+    )
+    for stage, of, made in (
+        ("cubin", PTX, THIRD_CUBIN),
+        ("ptx", ONE, PTX),
+        ("ttgir", ONE, ONE),
+        ("ttir", ONE, ONE),
+    ):
+        replayer.makes("base", stage, of, made)
+    subject = replayer.subject(case, toolchain=runs.side("base", replayer.versions.base).toolchain)
+    launches = replace(subject.launches, head=replace(subject.launches.head, settings="ab" * 32))
+    attributor = Attributor(EditReader(ArtifactComparator(replayer.store, no_llvm)), replayer)
+    origin = attributor.attribute(replace(subject, launches=launches)).origin
+    assert origin.charged == (Component.FRONTEND, Component.PTXAS)
+    assert "the program changes other settings of the compiler" in origin.note
+
+
 @pytest.fixture
 def changed(replayer):
     for side, stage, of, made in TTGIR_DIFFERS:

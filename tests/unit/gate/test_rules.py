@@ -337,6 +337,17 @@ def test_accepted_edits_are_kept_and_read_again(tmp_path):
     assert acceptance.load(path) == entries
 
 
+def test_a_file_that_cannot_take_more_entries_stays_as_it_is(tmp_path):
+    path = tmp_path / "accepted.toml"
+    text = f'schema = "{acceptance.SCHEMA}"\naccepted = []\n'
+    path.write_text(text)
+    with pytest.raises(UsageError, match="was not changed: with the new entries it would not be valid TOML"):
+        acceptance.append(
+            path, accept(run(case(CASE, Verdict.CHANGED), groups=(group("ab" * 32, CASE),)), CASE), ()
+        )
+    assert path.read_text() == text
+
+
 def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error():
     of = run(case(CASE, Verdict.CHANGED), groups=(group("ab" * 32, CASE),))
     for wanted in ("ababab", "f" * 64, "", "\x1b[2J", TWO):

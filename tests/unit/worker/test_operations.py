@@ -104,6 +104,8 @@ def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name
     call = "    scale[(1,)](*ARGUMENTS, BLOCK=32)\n"
     (plain,) = digests(worker, "def run():\n" + call)
     (found,) = digests(worker, text + call)
+    settings = {row["settings"] for row in worker.launches().values()}
+    assert (settings != {""}) is (has_digest is True)
     worker.module("settings")._at_first[0].restore()
     if has_digest is None:
         assert found == plain
