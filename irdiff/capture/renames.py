@@ -5,14 +5,15 @@ similar apart from the kernel's name (a renamed one, perhaps edited a little). A
 then its launches by label and specialization.
 
 A workload or a label is matched with another one only if base alone has the former and head alone the latter.
-A launch that one of them drops and another gains is removed and added: both launch something else now.
+All launches of a label at base are matched with launches of one label at head, and the other way around. A
+launch that one of them drops and another gains is removed and added: both launch something else now.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -87,7 +88,20 @@ def match(
                 lambda launch: (launch.workload, launch.label) in alone and specialization(launch),
             )
         )
-    return names
+    entry_of = {launch.id: (launch.workload, launch.label) for launch in (*removed, *added)}
+    return _from_one_entry_to_one(names, entry_of)
+
+
+def _from_one_entry_to_one(names: Mapping[str, str], entry_of: Mapping[str, Entry]) -> dict[str, str]:
+    """Leaves to each entry the one partner with which it shares the most launches."""
+    shared = Counter((entry_of[before], entry_of[after]) for before, after in sorted(names.items()))
+    partners: dict[Entry, Entry] = {}
+    for (old, new), _ in shared.most_common():
+        if old not in partners and new not in partners.values():
+            partners[old] = new
+    return {
+        before: after for before, after in names.items() if partners.get(entry_of[before]) == entry_of[after]
+    }
 
 
 _Kernel = tuple[str, str]

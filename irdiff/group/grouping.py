@@ -125,13 +125,12 @@ def _summary(
 
 def _is_asked_for(case: ComparedCase, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
     """Whether the kernel or its launch was edited, so that another result may be intended. With one compiler
-    on both sides nothing else can be the reason.
+    on both sides nothing else can be the reason. With two, the frontend may be the reason although the kernel
+    was edited, too; only an edit of the program alone cannot come from the compiler.
     """
     if same_compiler and len({launch and launch.digest for launch in launches}) > 1:
         return True
-    is_edited = launches.base and launches.head and launches.base.source_digest != launches.head.source_digest
-    asks = {Component.PROGRAM, *([Component.FRONTEND] if is_edited else [])}
-    return case.origin is not None and bool(case.origin.charged) and asks.issuperset(case.origin.charged)
+    return case.origin is not None and case.origin.charged == (Component.PROGRAM,)
 
 
 def group(judged: Iterable[Judged]) -> tuple[Alike, ...]:

@@ -22,6 +22,7 @@ from irdiff.stages import Stage
 from irdiff.words import counted, first_few, shortened
 
 _SHOWN = 3
+_PROGRAMS = 2
 _HAZARD = 160
 _TITLE = 60
 """Characters of an edit within a sentence."""
@@ -42,7 +43,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
     broken = [case for case in run.cases if case.verdict is Verdict.BROKEN and not failed_program(case)]
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     compared = run.summary.compared
-    sentences = _failed_programs(run)
+    sentences = []
     for cases, words in _broken(broken):
         compiled_at_base = counted(compared + len(broken), "case")
         sentences.append(
@@ -51,6 +52,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
     if new := [case for case in run.cases if conclusion.is_new_and_fails(case) and not failed_program(case)]:
         verb = "does" if len(new) == 1 else "do"
         sentences.append(f"{counted(len(new), 'new case')} {verb} not compile{_where(new, run)}.")
+    sentences += [*_hazards(run), *_failed_programs(run)]
     if timed:
         sentences.append(f"{timed}.")
     if changed:
@@ -83,7 +85,7 @@ def _capitalized(sentence: str) -> str:
     return sentence if re.search(r"^\S*[/.]\w", sentence) else f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
+def _hazards(run: Run) -> Iterator[str]:
     hazards = [
         (case, case.summary.effects.hazards[0])
         for case in run.cases
@@ -95,6 +97,9 @@ def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
         first = f"{case.id} {words}"
         others = f", and {len(hazards) - 1} more" if len(hazards) > 1 else ""
         yield f"{counted(len(hazards), 'hazard')}: {first}{others}."
+
+
+def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     yield from _intended(run, edits)
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     undecided = sum(case.summary.severity == ReportClass.NOT_SHOWN for case in changed if case.summary)
@@ -142,8 +147,8 @@ def _has_only_other_configs(case: Case) -> bool:
     return changed == {Stage.LAUNCH} and {cause.subject for cause in causes} == {CONFIG}
 
 
-def _failed_programs(run: Run) -> list[str]:
-    """Launches after a program's end are unknown."""
+def _failed_programs(run: Run) -> Iterator[str]:
+    """Launches after a program's end are unknown. One sentence for each of the first, one for all others."""
     by_reason: dict[tuple[str, str, str], list[Case]] = {}
     for case in run.cases:
         if failure := failed_program(case):
@@ -152,11 +157,15 @@ def _failed_programs(run: Run) -> list[str]:
             why = program_failures.of(failure, case.workload)
             by_reason.setdefault((why.program, sides, why.reason), []).append(case)
     rest = "What it launches after that was not compared."
-    return [
-        f"{program} fails {sides}{_where(cases, run)}: {reason}. "
-        f"{rest if run.summary.compared else 'No kernel was compared.'}"
-        for (program, sides, reason), cases in by_reason.items()
-    ]
+    for (program, sides, reason), cases in list(by_reason.items())[:_PROGRAMS]:
+        yield (
+            f"{program} fails {sides}{_where(cases, run)}: {reason}. "
+            f"{rest if run.summary.compared else 'No kernel was compared.'}"
+        )
+    others = {program for program, _, _ in list(by_reason)[_PROGRAMS:]}
+    if others:
+        verb = "fails" if len(others) == 1 else "fail"
+        yield f"{counted(len(others), 'more program')} {verb}. What they launch after that was not compared."
 
 
 def _nothing_changed(run: Run) -> str:

@@ -24,6 +24,8 @@ _SMALLEST_LIMIT = 1_000
 _SHORT_NOTE = 160
 _MOST_TRIES = 16
 _MOST_FAILURES = 8
+_AROUND_HEADLINE = 30
+"""Characters of its heading's marks."""
 _LEFT_FREE = 400
 """Characters of a report on failures that no failure uses."""
 
@@ -51,8 +53,11 @@ def render(
 
 def _headline_only(shown: RunView, run: Run, limit: int) -> str:
     """Adds as many notes as fit: they say what was not compared."""
-    text = f"### {shown.sign} irdiff: {escape.markdown(shown.headline)}\n\n"
     end = "The report is too long to be shown here: see the HTML report.\n"
+    characters = room = limit - len(end) - _AROUND_HEADLINE
+    while len(headline := escape.markdown(shown.headline, limit=characters)) > room:
+        characters -= len(headline) - room
+    text = f"### {shown.sign} irdiff: {headline}\n\n"
     for note in run.notes:
         quoted = f"- {escape.markdown(note, limit=_SHORT_NOTE)}\n"
         text += quoted if len(text) + len(quoted) + len(end) + 1 <= limit else ""

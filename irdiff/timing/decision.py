@@ -12,6 +12,8 @@ threshold or the noise floor of the case, whichever is larger.
 - all processes of the protocol measured the case (`PROCESSES`);
 - the interval of head ÷ base lies inside the threshold, of medians and of trimmed means: a second hump of the
 samples moves the mean and not the median;
+- samples that take far longer than the median of their process, which trimmed means leave out, are as
+frequent with head as with base (Fisher's exact test);
 - so does the control's, and no process of head or control stands apart from the others. If 18 processes
 agree, at least three quarters of all do, with 99 % confidence (S. S. Wilks, 1941, "Determination of Sample
 Sizes for Setting Tolerance Limits").
@@ -22,10 +24,11 @@ Sizes for Setting Tolerance Limits").
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -48,6 +51,10 @@ from irdiff.words import counted
 
 _ARMS = ("base", "control", "head")
 _TRIMMED = 0.1  # at each end
+_SLOW = 1.5
+"""A sample is slow from this many times the median of its process and arm on."""
+_BY_CHANCE = 0.001
+"""Other numbers of slow samples are no chance below this p-value."""
 _LEAST_SPREAD = 1e-6  # of a log ratio: events tick; identical numbers do not mean certainty beyond that
 
 
@@ -74,6 +81,20 @@ class Ratio:
         return _p_greater(-np.asarray(self.logs), margin)
 
 
+class SlowSamples(NamedTuple):
+    """How many samples of head, and of base and its control together, are slow; and how many there are."""
+
+    head: int
+    of_head: int
+    base: int
+    of_base: int
+
+    @property
+    def differ(self) -> bool:
+        table = [[self.head, self.of_head - self.head], [self.base, self.of_base - self.base]]
+        return bool(stats.fisher_exact(table).pvalue < _BY_CHANCE)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SampleEstimate:
     """The estimate from one case's samples, before cases are looked at together."""
@@ -83,6 +104,7 @@ class SampleEstimate:
     head_means: Ratio
     """The ratio of the means of the middle 80 % of the samples."""
     control: Ratio
+    slow: SlowSamples
     samples: int
     launches_per_sample: int
 
@@ -94,17 +116,40 @@ class SampleEstimate:
 
 def process_times(samples: Iterable[Sample]) -> tuple[ProcessTimes, ...]:
     """Leaves out processes that lack samples of one of the three arms."""
+    return _process_times(_by_process(samples))
+
+
+def _by_process(samples: Iterable[Sample]) -> dict[int, dict[str, list[float]]]:
+    """{process: {arm: µs of one launch}} of processes that have samples of all three arms."""
     by_process: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for sample in samples:
         by_process[sample.process][sample.arm].append(sample.elapsed_us / sample.launches)
-    complete = ((process, arms) for process, arms in sorted(by_process.items()) if arms.keys() >= set(_ARMS))
+    return {process: arms for process, arms in sorted(by_process.items()) if arms.keys() >= set(_ARMS)}
+
+
+def _process_times(by_process: Mapping[int, Mapping[str, Sequence[float]]]) -> tuple[ProcessTimes, ...]:
     return tuple(
         ProcessTimes(
             process=process,
             **{f"{name}_us": median(arms[name]) for name in _ARMS},
             **{f"{name}_mean_us": _trimmed_mean(arms[name]) for name in _ARMS},
         )
-        for process, arms in complete
+        for process, arms in by_process.items()
+    )
+
+
+def _slow_samples(by_process: Mapping[int, Mapping[str, Sequence[float]]]) -> SlowSamples:
+    slow, all_of = Counter[str](), Counter[str]()
+    for arms in by_process.values():
+        for name in _ARMS:
+            limit = _SLOW * median(arms[name])
+            slow[name] += sum(time > limit for time in arms[name])
+            all_of[name] += len(arms[name])
+    return SlowSamples(
+        head=slow["head"],
+        of_head=all_of["head"],
+        base=slow["base"] + slow["control"],
+        of_base=all_of["base"] + all_of["control"],
     )
 
 
@@ -115,7 +160,8 @@ def _trimmed_mean(times: Sequence[float]) -> float:
 
 def estimate(samples: Sequence[Sample], *, confidence: float) -> SampleEstimate | None:
     """Returns None if fewer than two processes have samples of all three arms."""
-    processes = process_times(samples)
+    by_process = _by_process(samples)
+    processes = _process_times(by_process)
     if len(processes) < 2:
         return None
     return SampleEstimate(
@@ -123,6 +169,7 @@ def estimate(samples: Sequence[Sample], *, confidence: float) -> SampleEstimate 
         head=_ratio([process.head_us / process.base_us for process in processes], confidence),
         head_means=_ratio([process.head_mean_us / process.base_mean_us for process in processes], confidence),
         control=_ratio([process.control_us / process.base_us for process in processes], confidence),
+        slow=_slow_samples(by_process),
         samples=len(samples),
         launches_per_sample=samples[0].launches,
     )
@@ -278,6 +325,10 @@ def _objections_to_same(
             far = f"{_percent(math.expm1(abs(away)))} {'slower' if away > 0 else 'faster'}"
             where = f"in {len(strays)} of {len(ratio.logs)} processes"
             yield Unclear.TWO_HUMPS, f"{where} {name} is about {far} than in the others: two humps"
+    if case.slow.differ:
+        of_head = f"{case.slow.head:,} of {case.slow.of_head:,} samples of head"
+        of_base = f"{case.slow.base:,} of {case.slow.of_base:,} of base"
+        yield Unclear.TWO_HUMPS, f"{of_head} took more than {_SLOW} times the median, and {of_base}"
     medians, means = (_place(ratio, threshold) for ratio in (case.head, case.head_means))
     if not medians == means == _WITHIN:
         yield _about_intervals(case, medians, means, p, protocol)

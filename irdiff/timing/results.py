@@ -71,6 +71,13 @@ MEASURABLE = frozenset(
     {OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.DIFFERENT, OutputStatus.NOT_CHECKED}
 )
 """Both sides ran to their end within their buffers, so that times mean something."""
+_STAYS = {
+    OutputStatus.DIFFERENT: 1,
+    OutputStatus.OUT_OF_BOUNDS: 2,
+    OutputStatus.HANG: 3,
+    OutputStatus.FAULT: 3,
+}
+"""How grave a result is that a later time does not undo."""
 BAD_OUTPUTS = frozenset(OutputStatus) - {OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.NOT_CHECKED}
 
 
@@ -245,16 +252,22 @@ class TimingResults:
 def merge(before: TimingResults, after: TimingResults) -> TimingResults:
     """Joins timings of two hosts, or of one host at two times.
 
-    For the same case on the same GPU the later one counts; but a fault stays, even if a later time did not
-    show it. A GPU is only as fit as at the worst time at which a kept case was measured. A case that either
-    of them timed is not listed as not timed.
+    For the same case on the same GPU the later one counts; but a fault or a wrong output stays, even if a
+    later time did not show it, since a race shows at times alone. A verdict under another threshold or
+    confidence is unclear. A GPU is only as fit as at the worst time at which a kept case was measured. A case
+    that either of them timed is not listed as not timed.
     """
     later = {(timing.case, timing.gpu): timing for timing in after.cases}
-    kept = {
-        (timing.case, timing.gpu): timing
-        for timing in before.cases
-        if timing.outputs.status in FAULTS or (timing.case, timing.gpu) not in later
-    }
+    kept = {}
+    for timing in before.cases:
+        again = later.get((timing.case, timing.gpu))
+        if again is None:
+            kept[timing.case, timing.gpu] = _under(after.protocol, before.protocol, timing)
+        elif _STAYS.get(timing.outputs.status, 0) > _STAYS.get(again.outputs.status, 0):
+            if timing.outputs.status in MEASURABLE:
+                later[timing.case, timing.gpu] = replace(again, outputs=timing.outputs)
+            else:
+                kept[timing.case, timing.gpu] = timing
     cases = later | kept
     gpus = {gpu.uuid: gpu for gpu in before.gpus}
     for gpu in after.gpus:
@@ -274,6 +287,20 @@ def merge(before: TimingResults, after: TimingResults) -> TimingResults:
         not_timed=tuple(not_timed[key] for key in sorted(not_timed)),
         duration_s=before.duration_s + after.duration_s,
     )
+
+
+def _under(protocol: TimingProtocol, earlier: TimingProtocol, timing: CaseTiming) -> CaseTiming:
+    """A verdict of another threshold or confidence is none here."""
+    measured = timing.measurement
+    if measured is None or (protocol.threshold, protocol.confidence) == (
+        earlier.threshold,
+        earlier.confidence,
+    ):
+        return timing
+    thresholds = f"{100 * earlier.threshold:.3g} %, not {100 * protocol.threshold:.3g} %"
+    why = f"it was timed for a threshold of {thresholds}: time it again"
+    unclear = replace(measured, speed=Speed.UNCLEAR, unclear=Unclear.THRESHOLD, why=why)
+    return replace(timing, measurement=unclear)
 
 
 def _worst(before: GpuRecord, after: GpuRecord) -> GpuRecord:

@@ -180,6 +180,21 @@ def test_what_one_workload_or_label_drops_and_another_gains_is_removed_and_added
     assert matched([drops], [gains], nothing, nothing) == {"a/one:c": "a/one:d"}
 
 
+def test_launches_of_one_renamed_entry_stay_in_one():
+    """`mul` leaves `one`, which is renamed, for what was `two`: something else is computed there now."""
+
+    def named(workload, kernel):
+        return replace(make(workload, kernel, source=kernel), id=f"{workload}:c/{kernel}")
+
+    before = [named("a/one", "k"), named("a/one", "mul"), named("a/one", "sub"), named("a/two", "add")]
+    after = [named("a/uno", "k"), named("a/uno", "sub"), named("a/due", "add"), named("a/due", "mul")]
+    assert matched(before, after, nothing, nothing) == {
+        "a/one:c/k": "a/uno:c/k",
+        "a/one:c/sub": "a/uno:c/sub",
+        "a/two:c/add": "a/due:c/add",
+    }
+
+
 def test_a_launch_of_a_renamed_kernel_has_its_place_among_the_others():
     """At base `mul` is the third call of its label; at head it has another name and is the second."""
     before = [replace(make("a/b", name, source=name), places=(n,)) for n, name in enumerate("kam", 1)]

@@ -145,7 +145,8 @@ def test_groups_come_by_class_then_size():
 def test_another_result_that_an_edited_source_asks_for_is_no_error_of_a_compiler():
     for charged, edited, same_compiler, severity in (
         (Component.PROGRAM, "source", False, ReportClass.INTENDED),
-        (Component.FRONTEND, "edited", False, ReportClass.INTENDED),
+        (Component.FRONTEND, "edited", False, ReportClass.ROUNDING),
+        (Component.FRONTEND, "edited", True, ReportClass.INTENDED),
         (Component.FRONTEND, "source", False, ReportClass.ROUNDING),
         (Component.TTGIR_PASSES, "edited", False, ReportClass.ROUNDING),
         (Component.TTGIR_PASSES, "edited", True, ReportClass.INTENDED),

@@ -13,17 +13,23 @@ from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.errors import ExitCode
 from irdiff.group.launch_causes import CONFIG
 from irdiff.model import (
+    Bits,
     CaseSummary,
     Cause,
     CauseKind,
     ChangedFile,
     Component,
+    Effects,
     FailureKind,
     FileChange,
+    Hazard,
+    HazardKind,
+    Meaning,
     Reach,
     Sides,
     StageStatus,
     Verdict,
+    Witness,
 )
 from irdiff.report import distinct_edits, endings, error_clusters, headline, html, markdown, projects, view
 from tests.unit import runs
@@ -75,6 +81,28 @@ def test_nondeterminism_names_the_program(stages, words):
 def test_a_headline_names_the_part_that_made_the_stage_of_the_origin(stage, charged, by):
     case = runs.case("a/x:1@sm_90", Verdict.CHANGED, origin=runs.origin(stage, None, *charged))
     assert f"changed on sm_90, by {by}." in headline.of(runs.run(case))
+
+
+def failing_programs(count):
+    """Each ends with a long reason on both sides."""
+    for number in range(count):
+        message = f"EndedEarly: ValueError: {'the configuration is not supported here, ' * 4}{number}"
+        failure = replace(runs.FAILURE, message=message, stage="capture")
+        name = f"program/bench_{number}.py:*@sm_90"
+        yield runs.case(name, Verdict.FAILING, failures=Sides(base=failure, head=failure))
+
+
+def test_a_hazard_is_named_in_the_shortest_report_of_a_run_with_many_failing_programs():
+    witness = Witness(base=(), head=())
+    hazard = Hazard(kind=HazardKind.ACCESS, what="makes a global store without a predicate", witness=witness)
+    effects = Effects(kind=Meaning.HAZARD, stage="ptx", bits=Bits.MAY_DIFFER, hazards=(hazard,))
+    summary = runs.blank(CaseSummary, title="a title", severity="hazard", effects=effects)
+    case = runs.case("a/x:1@sm_90", Verdict.CHANGED, summary=summary)
+    run = runs.run(case, *failing_programs(10))
+    said = headline.of(run)
+    assert "8 more programs fail. What they launch after that was not compared." in said
+    assert "1 hazard: a/x:1@sm_90 makes a global store without a predicate" in said
+    assert "1 hazard: " in markdown.render(run, Path("nowhere"), limit=1_000)
 
 
 def test_a_side_that_ran_out_of_time_does_not_say_that_it_no_longer_compiles():

@@ -77,6 +77,11 @@ def test_verdicts_are_hardly_ever_wrong(name):
         (slower(samples(), 0.06, lambda row: row.process in (3, 11)), Unclear.TWO_HUMPS, "in 2 of 18 processes"),
         (slower(samples(), 0.03, lambda row: row.process == 9), Unclear.TWO_HUMPS, "in 1 of 18 processes"),
         (slower(samples(), 0.06, lambda row: row.round % 4 == 0), Unclear.TWO_HUMPS, "samples within a process"),
+        (
+            slower(samples(), 9.0, lambda row: row.round == 5),
+            Unclear.TWO_HUMPS,
+            "18 of 288 samples of head took more than 1.5 times the median, and 0 of 576 of base",
+        ),
         (slower(samples(change=0.02), 0.03, arm="control"), Unclear.CONTROL, "loaded again, may be off by 3"),
         (samples(spread=0.03, seed=3), Unclear.CONTROL, "too wide to lie within 1 % on both sides"),
         (samples(change=0.01), Unclear.THRESHOLD, "is neither within 1 % nor beyond it"),

@@ -38,6 +38,18 @@ def test_the_last_counts_but_a_fault_is_not_undone(fault):
         assert results.merge(before, after).cases == kept.cases
 
 
+def test_a_wrong_output_is_not_undone_by_a_run_that_does_not_show_it():
+    """A race shows in some runs alone."""
+    for bad in (OutputStatus.DIFFERENT, OutputStatus.OUT_OF_BOUNDS):
+        for later in (OutputStatus.EQUAL, OutputStatus.CLOSE):
+            (case,) = results.merge(found(status=bad), found(status=later)).cases
+            assert case.outputs.status is bad
+    (case,) = results.merge(found(status=OutputStatus.DIFFERENT), found(note="later")).cases
+    assert case.note == "later", "its outputs stay, and what was measured later counts"
+    (case,) = results.merge(found(status=OutputStatus.DIFFERENT), found(status=OutputStatus.FAULT)).cases
+    assert case.outputs.status is OutputStatus.FAULT
+
+
 def test_a_gpu_is_as_fit_as_when_its_cases_were_measured():
     busy = {"trustworthy": False, "other_processes": ("pid 7",), "stopped": "it was lost"}
     first = found(cases=("a", "b"), **busy)
