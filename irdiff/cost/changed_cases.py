@@ -106,7 +106,8 @@ class LaunchCounter:
         counted: dict[str, CaseCost] = {}
         for number, case in enumerate(changed):
             self.report(Progress(phase="count", done=number, total=len(changed), detail=case.id))
-            counted[case.id] = _cost(case, _both(by_case[case.id], counts))
+            is_edited = _is_edited(case.launches.map(lambda key: launches.get(key) if key else None))
+            counted[case.id] = _cost(case, _both(by_case[case.id], counts), is_edited=is_edited)
         return counted
 
     def _launch(
@@ -185,17 +186,26 @@ def _both(launches: Sides[SideToCount], count: Counting) -> Sides[CountedSide | 
     return Sides(base=base, head=head)
 
 
-def _cost(case: ComparedCase, sides: Sides[CountedSide | NotCountedWork | None]) -> CaseCost:
+def _is_edited(launches: Sides[Launch | None]) -> bool:
+    """Whether the kernel's text or what is launched differs."""
+    return len({launch and (launch.source_digest, launch.launched.digest) for launch in launches}) > 1
+
+
+def _cost(
+    case: ComparedCase, sides: Sides[CountedSide | NotCountedWork | None], *, is_edited: bool
+) -> CaseCost:
     work = sides.map(lambda side: side.work if isinstance(side, CountedSide) else side)
-    return CaseCost(work=work, expected=_expected(sides), facts=_with_figures(case.facts, work))
+    expected = _expected(sides, is_edited=is_edited)
+    return CaseCost(work=work, expected=expected, facts=_with_figures(case.facts, work))
 
 
-def _expected(sides: Sides[CountedSide | NotCountedWork | None]) -> ExpectedTime:
+def _expected(sides: Sides[CountedSide | NotCountedWork | None], *, is_edited: bool) -> ExpectedTime:
     base, head = sides
     if isinstance(base, CountedSide) and isinstance(head, CountedSide):
         if base.time and head.time:
             works = Sides(base=base.work, head=head.work)
-            return expected_time(Sides(base=base.time, head=head.time), works)
+            times = Sides(base=base.time, head=head.time)
+            return expected_time(times, works, is_edited=is_edited)
         return ExpectedTime(expected=Expected.UNKNOWN, why="the target states no throughputs")
     reasons = [side.reason for side in sides if isinstance(side, NotCountedWork)]
     why = f"not counted: {reasons[0]}" if reasons else "not counted on this target"

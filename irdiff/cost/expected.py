@@ -1,7 +1,7 @@
 """What a change is expected to do to the time of a launch, from what both sides execute. Pure.
 
-`no change expected`: all counts and the schedule are nearly the same, or the memory bounds both sides and its
-traffic is. `likely slower` and `likely faster`: the memory bounds no side, and both the simulated
+`no change expected`: kernel and launch are the same, and all counts and the schedule are nearly the same, or
+the memory bounds both sides and its traffic is. `likely slower` and `likely faster`: the memory bounds no side, and both the simulated
 multiprocessor and a warp alone on it take longer, or less. All else is not known. `RECORD` says how often
 that was right.
 """
@@ -69,7 +69,10 @@ _STEADY = {
 """By what is nearly the same."""
 
 
-def expected_time(times: Sides[LaunchTime], work: Sides[Work]) -> ExpectedTime:
+def expected_time(times: Sides[LaunchTime], work: Sides[Work], *, is_edited: bool = False) -> ExpectedTime:
+    """`is_edited`: whether the kernel or its launch differs, and not the compiler alone. Other programs may
+    find other data in caches although all counts are equal, so there is no `no change expected` then.
+    """
     if any(side.is_least for side in work):
         return _unknown("data decide how often a loop runs")
     undecided = max(side.undecided for side in times)
@@ -77,6 +80,8 @@ def expected_time(times: Sides[LaunchTime], work: Sides[Work]) -> ExpectedTime:
         return _unknown(f"data decide {undecided:.0%} of the instructions")
     for what, steady in _STEADY.items():
         if _is_steady(times, steady):
+            if is_edited:
+                return _unknown(f"{what} nearly the same, but an edit may change which loads hit a cache")
             return ExpectedTime(expected=Expected.NO_CHANGE, why=f"{what} nearly the same")
     return _by_direction(times)
 
