@@ -2,8 +2,8 @@
 
 `no change expected`: kernel and launch are the same, and all counts and the schedule are nearly the same, or
 the memory bounds both sides and its traffic is. `likely slower` and `likely faster`: the memory bounds no
-side, and both the simulated multiprocessor and a warp alone on it take longer, or less. All else is not known.
-`RECORD` says how often that was right.
+side, and both the simulated multiprocessor and a warp alone on it take longer, or less. All else is not
+known. `RECORD` says how often that was right.
 """
 
 from __future__ import annotations
