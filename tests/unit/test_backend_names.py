@@ -26,11 +26,14 @@ NAME = re.compile(
     re.IGNORECASE,
 )
 """A backend, one of its texts, binaries, tools or GPUs, as a word of its own."""
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TEXTS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
 
 def names(text):
     """In identifiers and strings of code: docstrings and comments may give examples."""
+    if not NAME.search(_HUMP.sub("_", text)):
+        return []
     tree = ast.parse(text)
     docstrings = {
         node.value.lineno
@@ -40,7 +43,7 @@ def names(text):
     found = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME:
-            words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", token.string)
+            words = _HUMP.sub("_", token.string)
         elif token.type in _TEXTS and token.start[0] not in docstrings:
             words = token.string
         else:

@@ -106,7 +106,8 @@ def test_a_recorded_run_is_read_as_it_is_written_in_any_layout(name, tmp_path):
     path.write_bytes(run_folder.dump(run))
     assert run_folder.load(tmp_path) == run
     rows = json.loads(path.read_bytes())
-    jsonschema.validate(rows, run_folder.json_schema())
+    few = {**rows, "cases": rows["cases"][::8]}  # jsonschema takes a tenth of a second for each
+    jsonschema.validate(few, run_folder.json_schema())
     path.write_text(json.dumps(rows, indent=2, sort_keys=True))
     assert run_folder.load(tmp_path) == run
 
