@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import re
 from collections.abc import Iterable
@@ -17,8 +18,10 @@ _MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 
 """Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
 _THREADS = frozenset({("text", "%tid.x"), ("workitem.id.x",)})
 _SHARED = frozenset({("text", "global_smem"), ("text", "@global_smem")})
+_MOST_OF_BLOCK = 227 << 10
+"""Bytes of shared memory (source: likewise)."""
 MOST_SHARED = (1 << 18) - 1
-"""Above each place in shared memory: the most that a block has is 227 KB (source: likewise)."""
+"""Above each place in it: what Triton uses begins in the first 29 KB, since a kernel has nothing else there."""
 _SHARED_BITS = MOST_SHARED | 0xF << 24
 """Of an address there: above the place, the number of its block in a cluster (as CUTLASS masks it off)."""
 
@@ -135,7 +138,11 @@ class NodeTable:
         return _MOST[str(special.lastgroup)] if special else -1
 
     def is_shared(self, key: Key) -> bool:
-        """Whether it is an address in shared memory: one, and what is added to it."""
+        """Whether it is an address in shared memory: where that begins, and less than a block has of it."""
         if key[:2] != ("sum", 32):
             return key in _SHARED
-        return key[2] >= 0 and [times for atom, times in key[3] if self.keys[atom] in _SHARED] == [1]
+        _, _, constant, terms = key
+        added = [(times, self.bits(atom)) for atom, times in terms if self.keys[atom] not in _SHARED]
+        is_begun = [times for atom, times in terms if self.keys[atom] in _SHARED] == [1]
+        is_limited = constant >= 0 and all(times > 0 and bits >= 0 for times, bits in added)
+        return is_begun and is_limited and constant + sum(map(math.prod, added)) <= _MOST_OF_BLOCK
