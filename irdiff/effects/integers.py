@@ -284,7 +284,8 @@ class Integers(NodeTable):
         source, width = divmod(widths, 1000)
         constant, key, all_ones = self.value_of(value), self.keys[value], ones(source)
         if constant is not None:
-            return self.constant(constant if sign == "s" and source > 1 else constant & all_ones, width)
+            whole = constant & all_ones
+            return self.constant(whole - (whole >> source - 1 << source) if sign == "s" else whole, width)
         if sign == "s" and (source == 1 or self.bits(value) >> (source - 1) & 1):
             return self._sign_extended(widths, value)
         if key[0] == "sum" and key[1] == source:

@@ -346,7 +346,8 @@ class _Block:
             if name == "select" and values.keys[operands[0]][::2] == ("mask", self._state[EXEC]):
                 operands = (values.keys[operands[0]][1], *operands[1:])  # in the lanes of the comparison
             if name in _NARROW and width:
-                operands = tuple([self._narrow(operand, width) for operand in operands])
+                count = 1 if name in _SHIFTS else len(operands)  # by how much is a number of 32 bits
+                operands = (*(self._narrow(each, width) for each in operands[:count]), *operands[count:])
             results = (compute(values, name, width, operands),)
         for number in results:
             made_by.setdefault(number, operation)
@@ -422,8 +423,9 @@ class _Block:
         return like, guard, lanes, address, operands
 
 
+_SHIFTS = frozenset({"shl", "shr", "sar"})
 _NARROW = frozenset(
-    {"add", "sub", "neg", "mul", "mad", "not", "shl", "shr", "sar", "and", "or", "xor", "eq", "ne"}
+    {"add", "sub", "neg", "mul", "mad", "not", *_SHIFTS, "and", "or", "xor", "eq", "ne"}
     | {sign + order for sign in "su" for order in ("lt", "le", "gt", "ge")}
 )
 """Functions that take a constant in their own width."""

@@ -113,6 +113,8 @@ def test_what_is_folded_has_the_value_of_what_it_was_made_from():
                     (values.shift("shl", 32, x, shift), mine << places & M32),
                     (values.shift("shr", 32, x, shift), mine >> places),
                     (values.bitwise("and", 32, x, mask), mine & constant),
+                    (values.extend("s", 8_032, x), as_signed(mine, 8) & M32),
+                    (values.extend("s", 8_032, mask), as_signed(constant, 8) & M32),
                     (values.bitwise("or", 32, x, y), mine | other),
                     (values.bitwise("xor", 32, x, mask), mine ^ constant),
                     (values.add(32, x, y, -1), mine - other & M32),
@@ -133,8 +135,9 @@ def test_what_is_folded_has_the_value_of_what_it_was_made_from():
 M32 = (1 << 32) - 1
 
 
-def as_signed(number):
-    return number - (number >> 31 << 32)
+def as_signed(number, width=32):
+    number &= (1 << width) - 1
+    return number - (number >> width - 1 << width)
 
 
 def evaluated(values, number, given):
@@ -153,8 +156,8 @@ def evaluated(values, number, given):
             return int(constant)
         case "trunc", width, value:
             return evaluated(values, value, given) & int((1 << width) - 1)
-        case "sext", width, 32, value:
-            return as_signed(evaluated(values, value, given) & M32) & int((1 << width) - 1)
+        case "sext", width, source, value:
+            return int(as_signed(evaluated(values, value, given), source) & (1 << width) - 1)
         case "part", value, place, 2:
             return evaluated(values, value, given) >> 32 * place & M32
         case name, width, one, other:
