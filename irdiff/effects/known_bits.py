@@ -21,7 +21,7 @@ _SHARED = frozenset({("text", "global_smem"), ("text", "@global_smem")})
 _MOST_OF_BLOCK = 227 << 10
 """Bytes of shared memory (source: likewise)."""
 MOST_SHARED = (1 << 18) - 1
-"""Above each place in it: what Triton uses begins in the first 29 KB, since a kernel has nothing else there."""
+"""Above each place in it: what Triton uses begins in the first 29 KB, since a kernel has nothing else."""
 _SHARED_BITS = MOST_SHARED | 0xF << 24
 """Of an address there: above the place, the number of its block in a cluster (as CUTLASS masks it off)."""
 

@@ -13,7 +13,7 @@ from enum import Enum
 
 from irdiff.effects import floats
 from irdiff.effects.floats import Bits, to_int
-from irdiff.effects.nodes import operands_of
+from irdiff.effects.nodes import is_pack, operands_of
 from irdiff.effects.values import Values
 
 Fields = tuple[tuple[int, str], ...]
@@ -49,7 +49,7 @@ def fields(values: Values, base: int, head: int) -> Fields:
 def _is_read(values: Values, number: int, depth: int = _DEPTH) -> bool:
     """Whether a value is bits of what is read, in other places."""
     key = values.keys[number]
-    if depth and key[0] in ("bits", "pack", "trunc"):
+    if depth and (is_pack(key) or key[0] in ("bits", "trunc")):
         return all(_is_read(values, each, depth - 1) for each in operands_of(key))
     return key[0] in ("text", "const", "join", "event", "parameter", "undefined") or (
         key[0] == "part" and values.keys[key[1]][0] == "event"
@@ -67,7 +67,7 @@ def _fields(values: Values, number: int, depth: int) -> Fields | None:
     if not depth:
         return None
     match key:
-        case "pack", *parts:
+        case _, *parts if is_pack(key):
             own = [_fields(values, each, depth - 1) for each in parts]
             size = max((place + _SIZES[kind] for each in own for place, kind in each or ()), default=0)
             return _merged([None if each is None else _moved(each, n * size) for n, each in enumerate(own)])

@@ -17,6 +17,11 @@ def ones(width: int) -> int:
     return (1 << width) - 1
 
 
+def is_pack(key: Key) -> bool:
+    """Whether it is made of parts side by side; the name says how wide all are, if each has not 32 bits."""
+    return bool(key[0].partition(" ")[0] == "pack")
+
+
 def used_bits(places: int, mask: int) -> int:
     """The bits of a term's atom that are left under its mask once it is shifted."""
     return mask << -places if places < 0 else mask >> places

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from irdiff.effects import registers_in_use, uniform_masks
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.functions import compute
-from irdiff.effects.nodes import Key
+from irdiff.effects.nodes import Key, is_pack
 from irdiff.effects.values import Values
 from irdiff.effects.wait_states import WaitStates
 from irdiff.ir.program import (
@@ -185,7 +185,8 @@ class NumberedFunction:
             elif register not in joins and _is_pair(whole := self.values.keys[self.flat(state[register])]):
                 parts = [*whole[1:]]
                 parts[int(half)] = value
-                state[register] = self.values.pack(*parts)
+                width = int(whole[0].partition(" ")[2] or 0)
+                state[register] = self.values.pack(*parts, width=width)
         return state
 
     def flat(self, raw: _Raw) -> int:
@@ -240,7 +241,7 @@ class NumberedFunction:
 
 
 def _is_pair(key: Key) -> bool:
-    return key[0] == "pack" and len(key) == 3
+    return is_pack(key) and len(key) == 3
 
 
 class _Block:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from irdiff.effects import floats, nearness
 from irdiff.effects.floats import Bits, to_int
 from irdiff.effects.nearness import Fields, Likeness
-from irdiff.effects.nodes import Key, operands_of
+from irdiff.effects.nodes import Key, is_pack, operands_of
 from irdiff.effects.values import Values
 from irdiff.ir.program import Act, Operation
 
@@ -349,8 +349,9 @@ def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 -
             return tuple(to_int(value) & 1 ^ 1 for (value,) in rows)
         case "part", _, place, count if count:
             return tuple(_part(value, place, count) for (value,) in rows)
-        case ("pack", *_):
-            return tuple(tuple(row) for row in rows)
+        case _ if is_pack(key):
+            whole = int(key[0].partition(" ")[2] or 0)
+            return tuple(to_int(tuple(row), whole) if whole else tuple(row) for row in rows)
         case ("select", _, _, _):
             return tuple(one if to_int(truth, 64) else other for truth, one, other in rows)
         case ("mask", _, _):

@@ -17,6 +17,10 @@ _NAMED = frozenset({"text", "undefined"})
 PER_THREAD = re.compile(
     r"%tid|%laneid|%warpid|%lanemask|workitem|elect|mbcnt|lane|clock|globaltimer|ballot|smid"
 )
+_LOADS_ALIKE = re.compile(
+    r"ldu?\.|load\b|(?:global|flat|buffer|scratch|s|s_buffer)_load_(?!tr)|ds_read2?_(?!.*tr|addtid)"
+)
+"""Loads that give each thread what stands at its address; of others each lane gets another part."""
 _MAX_NODES = 20_000
 
 
@@ -96,13 +100,14 @@ class Uniform:
     def _may_load_others(self, event: Event) -> bool:
         """Whether threads may get different values at one address.
 
-        They do of memory of their own, of a load that asks anew, and where the kernel may write between two
-        of their loads. If a store to another pointer wrote the same place, both would race at base, too.
+        They do of memory of their own, of a load that asks anew or gives lanes other parts, and where the
+        kernel may write between two of their loads. If a store to another pointer wrote the same place, both
+        would race at base, too.
         """
         space, operation = event.effect.space, event.operation
         if event.effect.act is not Act.LOAD or space == PRIVATE:
             return True
-        if operation.reads_anew or operation.keeps_order:
+        if operation.reads_anew or operation.keeps_order or not _LOADS_ALIKE.match(operation.name):
             return True
         writers = (each for block in self._side.blocks for each in block.events if _may_write(each, space))
         return ".nc" not in operation.name and any(

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from irdiff.effects.integers import Integers
-from irdiff.effects.nodes import Key, evaluate, ones
+from irdiff.effects.nodes import Key, evaluate, is_pack, ones
 from irdiff.ir import program
 from irdiff.ir.program import Operation
 
@@ -221,10 +221,11 @@ class Values(Integers):
         if width == 64 and len(parts) == 2 and any(self.keys[each][0] == "const" for each in parts):
             low, high = (self.extend("z", 32_064, each) for each in parts)
             return self.add(64, low, self.scaled(64, high, 1 << 32))
+        name = f"pack {width}" if width not in (0, 32 * count) else "pack"
         whole = first[0] == "part" and all(
             self.keys[each] == ("part", first[1], place, code) for place, each in enumerate(parts)
         )
-        return int(first[1]) if whole else parts[0] if len(parts) == 1 else self.node("pack", *parts)
+        return int(first[1]) if whole else parts[0] if count == 1 else self.node(name, *parts)
 
     def part(self, value: int, place: int, count: int = 0) -> int:
         """count: as of `parts`; 0 where that is not known."""
@@ -233,7 +234,7 @@ class Values(Integers):
             if key[2] == place:
                 return int(key[3])
             value, key = key[1], self.keys[key[1]]
-        if key[0] == "pack" and count & 255 in (0, len(key) - 1) and place < len(key) - 1:
+        if is_pack(key) and count & 255 in (0, len(key) - 1) and place < len(key) - 1:
             return int(key[1 + place])
         if key[0] == "bits" and count:
             width = count >> 8 ^ 32
