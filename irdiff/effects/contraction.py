@@ -2,8 +2,10 @@
 
 It may make one fused operation of a product and a sum that do not say how they round. Where no sum is in a
 loop and each is computed once, it fused at least as many sums as the machine code lacks: it makes sums of its
-own, too, for example of a sign (`FADD R1, |R0|, -RZ`). If all sums that may be fused are lacking, all are
-fused. If none is lacking, none is fused where the machine code has no more fused operations than the text.
+own, too, for example of a sign (`FADD R1, |R0|, -RZ`), and leaves out those that nothing reads. If all sums
+that may be fused are lacking, and the machine code has as many fused operations more than the text, all are
+fused. A single sum that may be fused is enough if it is lacking: both machine codes have equally many fused
+operations. If none is lacking, none is fused where the machine code has no more of these than the text.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from irdiff.ir.program import CodeBlock, Function, Program
 
 _SUMS = ("add.", "sub.")
 _FORMAT = ".f32"
+_QUOTIENTS = "div.full", "div.approx", "rcp.approx.f32"
 
 
 class Sums(NamedTuple):
@@ -90,18 +93,22 @@ def _is_free(name: str) -> bool:
 
 
 def _is_product(values: Values, number: int) -> bool:
-    """A quotient that is not exact ends in a product, and a sign is part of either."""
+    """A quotient that is not exact ends in a product, as does a reciprocal that keeps small numbers.
+
+    A sign is part of either.
+    """
     name, *operands = values.keys[number]
     if not isinstance(name, str):
         return False
     if name.startswith("neg."):
         return _is_product(values, operands[0])
-    return (name.startswith("mul.") and _is_free(name)) or name.startswith(("div.full", "div.approx"))
+    return (name.startswith("mul.") and _is_free(name)) or name.startswith(_QUOTIENTS)
 
 
 def is_same(own: Sums, operations: Counter[str]) -> bool:
     """operations: of the machine code of both programs, by name."""
     lacking = own.separate - operations["FADD"] - 2 * operations["FADD2"]
     fused = operations["FFMA"] + 2 * operations["FFMA2"]
-    is_clear = lacking == own.fusible or (lacking == 0 and fused == own.fused)
-    return own.is_certain and not operations["FFMA by 1"] and is_clear
+    are_all_fused = lacking == own.fusible and (own.fusible == 1 or fused == own.fused + own.fusible)
+    is_none_fused = lacking == 0 and fused == own.fused
+    return own.is_certain and not operations["FFMA by 1"] and (are_all_fused or is_none_fused)

@@ -179,6 +179,19 @@ TWO = f"{PRODUCT} {SUM} mul.f32 %r5, %r4, %r2; sub.f32 %r4, %r2, %r5;"
         ("mul.rn.f32 %r3, %r1, %r2; add.f32 %r4, %r3, %r1;", "", Bits.SAME),
         # one of two is fused: which one is open
         (TWO, "FFMA R1, R2, R3, R4; FMUL R1, R2, R3; FADD R1, R1, R4", Bits.UNKNOWN),
+        # so it is of a reciprocal that ends in a product, and not of one that does not
+        (
+            f"rcp.approx.f32 %r3, %r1; {SUM} {PRODUCT} {SUM}",
+            "FMUL R1, R2, R3; FFMA R1, R2, R3, R4; FADD R1, R1, R4",
+            Bits.UNKNOWN,
+        ),
+        (f"rcp.approx.ftz.f32 %r3, %r1; {SUM}", "FADD R1, R1, R4", Bits.SAME),
+        # nothing reads a sum: the other two are not fused, though two are lacking
+        (
+            f"{TWO} add.f32 %r5, %r1, %r2;",
+            "FFMA R1, R2, R3, R4; FMUL R1, R2, R3; FADD R1, R1, R4",
+            Bits.UNKNOWN,
+        ),
         # and it stays open where the machine code has a sum more, of a sign
         (
             TWO,
