@@ -26,6 +26,9 @@ _SHARED_BITS = MOST_SHARED | 0xF << 24
 """Of an address there: above the place, the number of its block in a cluster (as CUTLASS masks it off)."""
 
 
+Range = tuple[int, int]
+
+
 def _bits_of_sum(width: int, most: Iterable[int]) -> int:
     """The bits that may be 1 in a sum of multiples of the lowest bit of each, up to each.
 
@@ -37,6 +40,14 @@ def _bits_of_sum(width: int, most: Iterable[int]) -> int:
             bits, total, lowest = bits | -lowest & ones(total.bit_length()), 0, 1 << width
         total, lowest = total + each, min(lowest, each & -each)
     return bits | -lowest & ones(min(total.bit_length(), width))
+
+
+def _fits_signed(least: int, most: int) -> bool:
+    return least >= -(1 << 31) and most < 1 << 31
+
+
+def _bits_up_to(range_: Range | None) -> int:
+    return ones(range_[1].bit_length()) if range_ and range_[0] >= 0 else -1
 
 
 class NodeTable:
@@ -92,15 +103,17 @@ class NodeTable:
             case "const", value:
                 return int(value)
             case "join", _, class_:
-                return -(1 << int(class_.zeros))
+                return -(1 << int(class_.zeros)) & _bits_up_to(class_.range)
             case "sext", _, source, value:
                 return self.bits(value) | -(1 << int(source) - 1)
             case (("eq" | "lt" | "not"), *_):
                 return 1
             case "and", _, one, other:
                 return self.bits(one) & self.bits(other)
-            case (("or" | "select"), _, one, other):
+            case "or", _, one, other:
                 return self.bits(one) | self.bits(other)
+            case "select", _, one, other:
+                return (self.bits(one) | self.bits(other)) & _bits_up_to(self._range_of_select(key))
             case "v_readfirstlane_b32", value, *_:
                 return self.bits(value)
             case "bits", constant, terms:
@@ -110,9 +123,64 @@ class NodeTable:
             case "sum", width, constant, terms:
                 all_ones = ones(width)
                 most = [constant & all_ones, *((self.bits(atom) & all_ones) * times for atom, times in terms)]
-                bits = _bits_of_sum(width, most)
+                bits = _bits_of_sum(width, most) & _bits_up_to(self._range_of_sum(key))
                 return bits & _SHARED_BITS if self.is_shared(key) else bits
         return self._bits_of_register(key)
+
+    def range_of(self, number: int) -> Range | None:
+        """The least and the greatest value, as signed numbers of 32 bits; None where that is not known."""
+        key = self.keys[number]
+        match key:
+            case "const", value:
+                return (value, value) if _fits_signed(value, value) else None
+            case "join", _, class_ if class_.range:
+                return class_.range  # type: ignore[no-any-return]
+            case ("sum", *_) if range_ := self._range_of_sum(key):
+                return range_
+            case ("select", *_) if range_ := self._range_of_select(key):
+                return range_
+        bits = self.bits(number)
+        return (0, bits) if _fits_signed(0, bits) and bits >= 0 else None
+
+    def _range_of_sum(self, key: Key) -> Range | None:
+        _, width, least, terms = key
+        most = least
+        for atom, times in terms if width == 32 else ():
+            range_ = self.range_of(atom)
+            if range_ is None:
+                return None
+            ends = [times * each for each in range_]
+            least, most = least + min(ends), most + max(ends)
+        return (least, most) if width == 32 and _fits_signed(least, most) else None
+
+    def _range_of_select(self, key: Key) -> Range | None:
+        """Limited by what the condition says of the value that is chosen."""
+        _, condition, one, other = key
+        ranges = [self._limited(condition, each, is_true=each == one) for each in (one, other)]
+        if None in ranges:
+            return None
+        least, most = zip(*filter(None, ranges), strict=True)
+        return min(least), max(most)
+
+    def _limited(self, condition: int, value: int, *, is_true: bool) -> Range | None:
+        range_ = self.range_of(value)
+        if range_ is None:
+            return None
+        least, most = range_
+        match self.keys[condition]:
+            case "lt", ("s32" | "u32") as kind, left, right if kind == "s32" or least >= 0:
+                bound = self.range_of(right if left == value else left)
+                if value not in (left, right) or bound is None or (kind == "u32" and bound[0] < 0):
+                    return range_
+                if left == value:  # value < bound, or not
+                    least, most = (
+                        (least, min(most, bound[1] - 1)) if is_true else (max(least, bound[0]), most)
+                    )
+                else:
+                    least, most = (
+                        (max(least, bound[0] + 1), most) if is_true else (least, min(most, bound[1]))
+                    )
+        return (least, most) if least <= most else range_
 
     def _bits_of_product(self, width: int, left: int, right: int) -> int:
         """A multiple of the product of both lowest bits, and at most the product of both values."""

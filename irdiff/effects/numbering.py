@@ -24,6 +24,7 @@ from typing import NamedTuple
 from irdiff.effects import registers_in_use, uniform_masks
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.functions import compute
+from irdiff.effects.known_bits import Range
 from irdiff.effects.nodes import Key, is_pack
 from irdiff.effects.values import Values
 from irdiff.effects.wait_states import WaitStates
@@ -43,6 +44,8 @@ from irdiff.ir.program import (
 )
 
 _MAX_ROUNDS = 60
+_WIDE = (-1, 255)
+"""The range of a variable of a loop that begins in it, until a value enters that may lie outside."""
 LOADS = 0
 """Stands for the event in what is "waited for", where that is loads of tensor memory."""
 _HALF = " half "
@@ -76,6 +79,8 @@ class JoinClass(NamedTuple):
     number: int
     zeros: int
     """Each value that enters ends with as many bits that are 0."""
+    range: Range | None
+    """The least and the greatest value that may enter, as signed numbers of 32 bits."""
 
 
 class NumberedBlock(NamedTuple):
@@ -452,22 +457,56 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
                         continue
                     key = place, own, entering, register in side.uniform_masks[place]
                     if key not in class_of:  # the first keeps the class, each other gets a new one
-                        zeros = min(map(base.values.zeros, entering))
-                        if own and own.zeros <= zeros and (place, own) not in heirs:
+                        zeros, range_ = min(map(base.values.zeros, entering)), _range(base.values, entering)
+                        is_of_own = own and own.zeros <= zeros and _holds(own.range, range_)
+                        if own and is_of_own and (place, own) not in heirs:
                             heirs.add((place, own))
                             class_of[key] = own
                         else:
                             classes += 1
-                            class_of[key] = JoinClass(classes, zeros)
+                            is_first = own is None or (own.range is not None and _holds(own.range, range_))
+                            class_of[key] = JoinClass(classes, zeros, range_ and _WIDE if is_first else None)
                     if class_of[key] != own:
                         side.joins[place][register] = class_of[key]
                         side.stale.add(place)
             entered = {each for side in sides for each in side.run(part)}
             places = [each for each in part if not entered.isdisjoint(base.graph[each].sources)]
             if not places:
+                places = _narrowed(sides, part)
+            if not places:
                 break
         else:
             raise ReadError("joins that do not settle")
+
+
+def _narrowed(sides: Sequence[NumberedFunction], part: Sequence[int]) -> list[int]:
+    """Gives joins that are settled the range of what enters them; the places of these joins."""
+    entering = defaultdict[tuple[int, JoinClass], list[int]](list)
+    for side, place in itertools.product(sides, part):
+        for register, values in side.entering(place) if side.joins[place] else ():
+            if register in side.joins[place]:
+                entering[place, side.joins[place][register]] += values
+    narrowed = {
+        key: key[1]._replace(range=range_)
+        for key, values in entering.items()
+        if key[1].range == _WIDE and (range_ := _range(sides[0].values, values)) != _WIDE
+    }
+    for side, place in itertools.product(sides, part):
+        for register, own in side.joins[place].items():
+            if (place, own) in narrowed:
+                side.joins[place][register] = narrowed[place, own]
+                side.stale.add(place)
+    return sorted({place for place, _ in narrowed})
+
+
+def _range(values: Values, entering: Sequence[int]) -> Range | None:
+    ranges = [each for each in map(values.range_of, entering) if each]
+    least, most = min(ranges, default=(0, 0))[0], max((each[1] for each in ranges), default=0)
+    return (least, most) if len(ranges) == len(entering) and _holds(_WIDE, (least, most)) else None
+
+
+def _holds(one: Range | None, other: Range | None) -> bool:
+    return one is None or (other is not None and one[0] <= other[0] and other[1] <= one[1])
 
 
 def _parts(graph: Graph) -> list[list[int]]:

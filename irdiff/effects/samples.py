@@ -241,7 +241,15 @@ class Samples:
         tried = self._by_chance(seed)
         if key[0] == "part" and (made := self._values.made_by.get(whole)):
             return _narrow(tried, made)
-        return _aligned(tried, max(_MULTIPLE, 1 << key[2].zeros)) if key[0] == "join" else tried
+        if key[0] != "join":
+            return tried
+        _, _, (_, zeros, range_) = key
+        if range_:
+            least, most = range_
+            return tuple(
+                (least + to_int(each) % (most - least + 1)) >> zeros << zeros & _ONES for each in tried
+            )
+        return _aligned(tried, max(_MULTIPLE, 1 << zeros))
 
 
 def _narrow(tried: Tried, load: Operation) -> Tried:
