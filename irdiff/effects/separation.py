@@ -2,7 +2,8 @@
 
 A barrier that is gone matters where two accesses that may touch the same bytes, one of them a writer, are
 kept apart at base and not at head. A way from one access to another is described by the separators on it, and
-by which of them stand before which; a way of head is right if base has one that has no more of these.
+by which of them stand before which; a way of head is right if that of base on the same path of blocks has no
+more of these.
 """
 
 from __future__ import annotations
@@ -158,18 +159,19 @@ class _Paths:
         leaves_groups: bool,
     ) -> None:
         self._letters = letters
-        self._sides = [
-            [ways.ways(side, letters, bits, is_oldest=is_oldest) for side in (base, head)]
+        self._bits = bits
+        self._both = [
+            ways.WaysOfBoth(base, head, letters, bits, is_oldest=is_oldest)
             for is_oldest in ((True, False) if leaves_groups else (True,))
         ]
         self._masks: dict[frozenset[ways.Kind], int] = {}
         self._worse: dict[tuple[int, int], int] = {}
 
     def leads_to(self, access: int) -> bool:
-        return access in self._sides[0][1]
+        return self._both[0].lead_to(self._bits[access])
 
     def worse(self, access: int, kinds: Iterable[ways.Kind]) -> int:
-        """As of `ways.worse`, by separators of some kinds."""
+        """As of `WaysOfBoth.worse`, by separators of some kinds."""
         own = frozenset(kinds)
         mask = self._masks.get(own)
         if mask is None:
@@ -179,9 +181,8 @@ class _Paths:
         accesses = self._worse.get((access, mask))
         if accesses is None:
             accesses = 0
-            for base, head in self._sides:
-                before, after = base.get(access, {}), head[access]
-                accesses |= ways.worse(before, after, mask) if before != after else 0
+            for both in self._both:
+                accesses |= both.worse(self._bits[access], mask)
             self._worse[access, mask] = accesses
         return accesses
 

@@ -9,7 +9,9 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.values import Values
@@ -100,20 +102,6 @@ def _longer(way: int, letter: int) -> int:
     return way | 1 << letter
 
 
-def worse(before: Ways, after: Ways, mask: int) -> int:
-    """The accesses from which head has a way that every one of base has more on, of separators in a mask."""
-    worse_accesses = 0
-    for way, accesses in after.items():
-        if not mask & ~way:
-            continue
-        left = accesses
-        for own, mine in before.items():
-            if not own & mask & ~way:
-                left &= ~mine
-        worse_accesses |= left
-    return worse_accesses
-
-
 class _Running:
     """What runs in the background: of each kind by groups, the youngest first; the first is not complete."""
 
@@ -133,8 +121,10 @@ class _Running:
         first, *others = self.groups.get(kind, (0,))
         self.groups[kind] = (first | bit, *others)
 
-    def after(self, event: Event, values: Values) -> None:
+    def see(self, event: Event, values: Values, bits: Mapping[int, int]) -> None:
         name = event.operation.name
+        if event.number in bits and IN_BACKGROUND.match(name):
+            self.add(name, bits[event.number])
         if ENDS_WAITING.match(name):
             kept = ("wgmma",) if self._is_told else ("wgmma", "cp.async")
             self.groups = {kind: own for kind, own in self.groups.items() if kind in kept}
@@ -165,54 +155,180 @@ class _Running:
         return _Running(both, is_told=self._is_told, is_oldest=self._is_oldest)
 
 
-def ways(
-    side: NumberedFunction,
-    letters: Mapping[Kind, int],
-    bits: Mapping[int, int],
-    *,
-    is_oldest: bool,
-) -> dict[int, Ways]:
-    """By access, the ways to it from others.
+class _Step(NamedTuple):
+    """An access, or a separator."""
+
+    access: int
+    """Its bit; 0 for a separator."""
+    letter: int = 0
+    late: int = 0
+    """The accesses that the separator comes too early for."""
+
+
+_Split = list[tuple[int, int]]
+"""Ways, each with the accesses that it is the way of."""
+
+
+class _Side:
+    """The ways through each block of one side."""
+
+    def __init__(self, steps: Sequence[Sequence[_Step]]) -> None:
+        self._steps = steps
+        self.accesses = functools.reduce(operator.or_, (step.access for own in steps for step in own), 0)
+        self._through: dict[tuple[int, int], tuple[dict[int, _Split], _Split]] = {}
+        self.directly: dict[int, Ways] = {}
+        """By access, the ways to it from others before it in its block."""
+        self.leaving = [self._run(number) for number in range(len(steps))]
+        """By block, the ways from its accesses to its end."""
+
+    def _run(self, number: int) -> _Split:
+        before = Ways()
+        for access, letter, late in self._steps[number]:
+            if access:
+                self.directly[access] = dict(before)
+                before[0] = before.get(0, 0) | access
+            else:
+                before = _separated(before, letter, late)
+        return [*before.items()]
+
+    def through(self, number: int, way: int) -> tuple[dict[int, _Split], _Split]:
+        """A way that enters a block, where it reaches each access, and where it leaves."""
+        if (number, way) not in self._through:
+            now, reached, split = {way: -1}, dict[int, _Split](), [(way, -1)]
+            for access, letter, late in self._steps[number]:
+                if access:
+                    reached[access] = split
+                else:
+                    now = _separated(now, letter, late)
+                    split = [*now.items()]
+            self._through[number, way] = reached, split
+        return self._through[number, way]
+
+
+class WaysOfBoth:
+    """The ways of both sides from accesses to others, side by side: on one path of blocks."""
+
+    def __init__(
+        self,
+        base: NumberedFunction,
+        head: NumberedFunction,
+        letters: Mapping[Kind, int],
+        bits: Mapping[int, int],
+        *,
+        is_oldest: bool,
+    ) -> None:
+        self._base, self._head = (
+            _Side(_steps(side, letters, bits, is_oldest=is_oldest)) for side in (base, head)
+        )
+        self._together = defaultdict[int, dict[tuple[int, int], int]](dict)
+        """By access, the ways of base and of head on the same paths."""
+        self._follow([node.targets for node in base.graph])
+
+    def _follow(self, targets: Sequence[Sequence[int]]) -> None:
+        new: list[dict[tuple[int, int], int]] = [{} for _ in targets]
+        entered: list[dict[tuple[int, int], int]] = [{} for _ in targets]
+
+        def enter(number: int, ways: Iterable[tuple[int, int, int]]) -> None:
+            for target in targets[number]:
+                for one, other, accesses in ways:
+                    if added := accesses & ~entered[target].get((one, other), 0):
+                        entered[target][one, other] = entered[target].get((one, other), 0) | added
+                        new[target][one, other] = new[target].get((one, other), 0) | added
+                        waiting.append(target)
+
+        waiting = list[int]()
+        for number in range(len(targets)):
+            enter(number, [*_both(self._base.leaving[number], self._head.leaving[number], -1)])
+        while waiting:
+            number = waiting.pop()
+            ways, new[number] = new[number], {}
+            for (one, other), accesses in ways.items():
+                ours, mine = self._base.through(number, one)
+                theirs, its = self._head.through(number, other)
+                for access in ours.keys() & theirs.keys():
+                    together = self._together[access]
+                    for a, b, those in _both(ours[access], theirs[access], accesses):
+                        together[a, b] = together.get((a, b), 0) | those
+                enter(number, [*_both(mine, its, accesses)])
+
+    def lead_to(self, access: int) -> bool:
+        """Whether head has an access."""
+        return bool(access & self._head.accesses)
+
+    def worse(self, access: int, mask: int) -> int:
+        """The accesses from which head has a way that base has more on, of separators in a mask.
+
+        A way within a block is compared with all of base: the shortest of these is within the block, too.
+        """
+        together = self._together[access]
+        worse_accesses = 0
+        for (one, other), accesses in together.items():
+            if one & mask & ~other:
+                worse_accesses |= accesses
+        for way, accesses in self._head.directly[access].items():
+            left = accesses & ~worse_accesses
+            if not left or not mask & ~way:
+                continue
+            ours = itertools.chain(
+                self._base.directly.get(access, {}).items(), ((one, n) for (one, _), n in together.items())
+            )
+            for own, mine in ours:
+                if not own & mask & ~way:
+                    left &= ~mine
+            worse_accesses |= left
+        return worse_accesses
+
+
+def _both(ours: _Split, theirs: _Split, accesses: int) -> Iterator[tuple[int, int, int]]:
+    for (one, a), (other, b) in itertools.product(ours, theirs):
+        if those := accesses & a & b:
+            yield one, other, those
+
+
+def _steps(
+    side: NumberedFunction, letters: Mapping[Kind, int], bits: Mapping[int, int], *, is_oldest: bool
+) -> list[list[_Step]]:
+    """By block.
 
     Neither a barrier of threads nor a fence waits for what runs in the background: its thread waits before.
     """
-    names = {event.operation.name for block in side.blocks for event in block.events}
-    is_told = any(each.startswith("cp.async.mbarrier") for each in names)
-    start = _Running({}, is_told=is_told, is_oldest=is_oldest)
-    entering = [(Ways(), start)] * len(side.graph)
-    ways_to = dict[int, Ways]()
     at_line = dict[int, int]()
     for event in (event for block in side.blocks for event in block.events if event.number in bits):
         at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
+    all_steps = list[list[_Step]]()
+    for block, running in zip(side.blocks, _running(side, bits, is_oldest=is_oldest), strict=True):
+        steps = list[_Step]()
+        for event in block.events:
+            name = event.operation.name
+            if event.number in bits:
+                steps.append(_Step(bits[event.number]))
+            elif (letter := letters.get(kind_of(event))) is not None:
+                late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
+                late |= running.all() if _WAITS_FOR_NONE.match(name) else 0
+                steps.append(_Step(0, letter, late))
+            running.see(event, side.values, bits)
+        all_steps.append(steps)
+    return all_steps
+
+
+def _running(side: NumberedFunction, bits: Mapping[int, int], *, is_oldest: bool) -> list[_Running]:
+    """What runs in the background when a block is entered."""
+    names = {event.operation.name for block in side.blocks for event in block.events}
+    is_told = any(each.startswith("cp.async.mbarrier") for each in names)
+    start = _Running({}, is_told=is_told, is_oldest=is_oldest)
+    entering = [start] * len(side.graph)
     waiting = list(range(len(entering)))[::-1]
     while waiting:
         number = waiting.pop()
-        before, running = dict(entering[number][0]), entering[number][1].joined(start)
+        running = entering[number].joined(start)
         for event in side.blocks[number].events:
-            name = event.operation.name
-            if event.number in bits:
-                own = ways_to.setdefault(event.number, {})
-                for way, accesses in before.items():
-                    own[way] = own.get(way, 0) | accesses
-                before[0] = before.get(0, 0) | bits[event.number]
-                if IN_BACKGROUND.match(name):
-                    running.add(name, bits[event.number])
-            elif (letter := letters.get(kind_of(event))) is not None:
-                late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
-                before = _separated(
-                    before, letter, late | (running.all() if _WAITS_FOR_NONE.match(name) else 0)
-                )
-            running.after(event, side.values)
+            running.see(event, side.values, bits)
         for target in side.graph[number].targets:
-            ways, others = entering[target]
-            both = dict(ways)
-            for way, accesses in before.items():
-                both[way] = both.get(way, 0) | accesses
-            together = others.joined(running)
-            if both != ways or together.groups != others.groups:
-                entering[target] = both, together
+            together = entering[target].joined(running)
+            if together.groups != entering[target].groups:
+                entering[target] = together
                 waiting.append(target)
-    return ways_to
+    return [each.joined(start) for each in entering]
 
 
 def _separated(ways: Ways, letter: int, late: int) -> Ways:
