@@ -36,9 +36,9 @@ _NAMES_LANE = re.compile(r"v_(?:read|write)lane_")
 _EXCHANGES_LANES = re.compile(r"v_permlane\d+_swap")
 _WRITES_PART = re.compile(r"dst_sel:(?!DWORD)|v_cvt_scalef32_\w*fp4")
 _CHOSEN_HALVES = re.compile(r"\bop_sel:\[([01,]+)\]")
-_IMPLICIT = frozenset(("exec", "m0"))
-"""Registers that no operand names."""
-_REGISTER = re.compile(r"(?<![\w.$@])(?:([vsa])\[(\d+):(\d+)\]|([vsa]\d+|vcc|exec|m0)\b)")
+_IMPLICIT = frozenset(("exec", "m0", "vcc"))
+"""Registers that some instructions read and no operand names."""
+_REGISTER = re.compile(r"(?<![\w.$@])(?:([vsa])\[(\d+):(\d+)\]|([vsa]\d+|vcc|exec|m0)(?:_lo|_hi)?\b)")
 _COMMA = re.compile(r",\s*(?![^\[]*\])")
 _JUMP = re.compile(r"s_(c?branch\w*) +(\S+)")
 _ENDS = re.compile(r"s_(?:endpgm|setpc|swappc|branch)")
