@@ -102,67 +102,23 @@ def _longer(way: int, letter: int) -> int:
     return way | 1 << letter
 
 
-class _Running:
-    """What runs in the background: of each kind by groups, the youngest first; the first is not complete."""
-
-    def __init__(self, groups: Mapping[str, tuple[int, ...]], *, is_told: bool, is_oldest: bool) -> None:
-        self.groups = dict(groups)
-        self._is_oldest = is_oldest
-        """Whether a wait ends all: so it is for what the oldest round of a loop began."""
-        self._is_told = is_told
-        """Whether copies tell an `mbarrier` that they have ended."""
-
-    def all(self) -> int:
-        return functools.reduce(operator.or_, itertools.chain(*self.groups.values()), 0)
-
-    def add(self, name: str, bit: int) -> None:
-        name = name.replace("cp.reduce.", "cp.")
-        kind = next((each for each in ("cp.async.bulk", "cp.async", "wgmma") if name.startswith(each)), name)
-        first, *others = self.groups.get(kind, (0,))
-        self.groups[kind] = (first | bit, *others)
-
-    def see(self, event: Event, values: Values, bits: Mapping[int, int]) -> None:
-        name = event.operation.name
-        if event.number in bits and IN_BACKGROUND.match(name):
-            self.add(name, bits[event.number])
-        if ENDS_WAITING.match(name):
-            kept = ("wgmma",) if self._is_told else ("wgmma", "cp.async")
-            self.groups = {kind: own for kind, own in self.groups.items() if kind in kept}
-        elif group := GROUPS.match(name):
-            kind, word = group.groups()
-            own = self.groups.get(kind, (0,))
-            if word == "commit_group":
-                older = functools.reduce(operator.or_, own[_MAX_AGE - 1 :], 0)
-                self.groups[kind] = (0, *own[: _MAX_AGE - 1], *([older] if older else []))
-            else:
-                left = [values.value_of(each) for each in event.operands]
-                is_all = word != "wait_group" or self._is_oldest
-                count = -1 if is_all else next((each for each in left if each is not None), 0)
-                self.groups[kind] = own[: count + 1] or (0,)
-
-    def joined(self, other: _Running) -> _Running:
-        both = {
-            kind: tuple(
-                itertools.starmap(
-                    operator.or_,
-                    itertools.zip_longest(
-                        self.groups.get(kind, (0,)), other.groups.get(kind, (0,)), fillvalue=0
-                    ),
-                )
-            )
-            for kind in {**self.groups, **other.groups}
-        }
-        return _Running(both, is_told=self._is_told, is_oldest=self._is_oldest)
-
-
 class _Step(NamedTuple):
-    """An access, or a separator."""
+    """What an event does to the ways that reach it."""
 
-    access: int
-    """Its bit; 0 for a separator."""
-    letter: int = 0
+    access: int = 0
+    """Its bit, if it is an access."""
+    start: int = 0
+    """The way that begins at the access."""
+    letter: int | None = None
+    """The separator that it is."""
     late: int = 0
     """The accesses that the separator comes too early for."""
+    waits_for_none: bool = False
+    """Whether it comes too early for all that runs in the background."""
+    group: tuple[str, int] | None = None
+    """The kind of what it waits for, and how many of the youngest groups of that it leaves; `_CLOSES` where it
+    closes one.
+    """
 
 
 _Split = list[tuple[int, int]]
@@ -183,24 +139,23 @@ class _Side:
 
     def _run(self, number: int) -> _Split:
         before = Ways()
-        for access, letter, late in self._steps[number]:
-            if access:
-                self.directly[access] = dict(before)
-                before[0] = before.get(0, 0) | access
-            else:
-                before = _separated(before, letter, late)
+        for step in self._steps[number]:
+            if step.access:
+                self.directly[step.access] = dict(before)
+                before[step.start] = before.get(step.start, 0) | step.access
+            before = _behind(before, step)
         return [*before.items()]
 
     def through(self, number: int, way: int) -> tuple[dict[int, _Split], _Split]:
         """A way that enters a block, where it reaches each access, and where it leaves."""
         if (number, way) not in self._through:
             now, reached, split = {way: -1}, dict[int, _Split](), [(way, -1)]
-            for access, letter, late in self._steps[number]:
-                if access:
-                    reached[access] = split
-                else:
-                    now = _separated(now, letter, late)
-                    split = [*now.items()]
+            for step in self._steps[number]:
+                if step.access:
+                    reached[step.access] = split
+                behind = _behind(now, step)
+                if behind is not now:
+                    now, split = behind, [*behind.items()]
             self._through[number, way] = reached, split
         return self._through[number, way]
 
@@ -288,54 +243,95 @@ def _both(ours: _Split, theirs: _Split, accesses: int) -> Iterator[tuple[int, in
 def _steps(
     side: NumberedFunction, letters: Mapping[Kind, int], bits: Mapping[int, int], *, is_oldest: bool
 ) -> list[list[_Step]]:
-    """By block.
+    """By block, of the events that change ways.
 
     Neither a barrier of threads nor a fence waits for what runs in the background: its thread waits before.
+    is_oldest: whether a wait for groups ends all: so it is for what the oldest round of a loop began.
     """
+    events = [event for block in side.blocks for event in block.events]
     at_line = dict[int, int]()
-    for event in (event for block in side.blocks for event in block.events if event.number in bits):
-        at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
-    all_steps = list[list[_Step]]()
-    for block, running in zip(side.blocks, _running(side, bits, is_oldest=is_oldest), strict=True):
-        steps = list[_Step]()
-        for event in block.events:
-            name = event.operation.name
-            if event.number in bits:
-                steps.append(_Step(bits[event.number]))
-            elif (letter := letters.get(kind_of(event))) is not None:
-                late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
-                late |= running.all() if _WAITS_FOR_NONE.match(name) else 0
-                steps.append(_Step(0, letter, late))
-            running.see(event, side.values, bits)
-        all_steps.append(steps)
-    return all_steps
+    for event in events:
+        if event.number in bits:
+            at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
+    is_told = any(event.operation.name.startswith("cp.async.mbarrier") for event in events)
+
+    def step(event: Event) -> _Step:
+        name, access = event.operation.name, bits.get(event.number, 0)
+        letter = None if access else letters.get(kind_of(event))
+        late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
+        return _Step(
+            access=access,
+            start=_running(_runs_as(name), 0) if access and IN_BACKGROUND.match(name) else 0,
+            letter=letter,
+            late=late if letter is not None else 0,
+            waits_for_none=_WAITS_FOR_NONE.match(name) is not None,
+            group=_group(event, side.values, is_told=is_told, is_oldest=is_oldest),
+        )
+
+    steps = ([step(event) for event in block.events] for block in side.blocks)
+    return [[each for each in own if each.access or each.group or each.letter is not None] for own in steps]
 
 
-def _running(side: NumberedFunction, bits: Mapping[int, int], *, is_oldest: bool) -> list[_Running]:
-    """What runs in the background when a block is entered."""
-    names = {event.operation.name for block in side.blocks for event in block.events}
-    is_told = any(each.startswith("cp.async.mbarrier") for each in names)
-    start = _Running({}, is_told=is_told, is_oldest=is_oldest)
-    entering = [start] * len(side.graph)
-    waiting = list(range(len(entering)))[::-1]
-    while waiting:
-        number = waiting.pop()
-        running = entering[number].joined(start)
-        for event in side.blocks[number].events:
-            running.see(event, side.values, bits)
-        for target in side.graph[number].targets:
-            together = entering[target].joined(running)
-            if together.groups != entering[target].groups:
-                entering[target] = together
-                waiting.append(target)
-    return [each.joined(start) for each in entering]
+_KINDS = "cp.async.bulk", "cp.async", "wgmma", "tcgen05"
+_SIGNALLED = "what an `mbarrier` tells of"
+_CLOSES = -2
+_STATE = _MOST + _MOST * _MOST
+"""Above the separators of a way: of what kind the access runs in the background, and in which of its groups,
+the youngest first; the first is not complete. 0 where it has ended.
+"""
 
 
-def _separated(ways: Ways, letter: int, late: int) -> Ways:
+def _runs_as(name: str) -> str:
+    return next(each for each in _KINDS if name.replace("cp.reduce.", "cp.").startswith(each))
+
+
+def _running(kind: str, age: int) -> int:
+    return 1 + _KINDS.index(kind) + len(_KINDS) * min(age, _MAX_AGE) << _STATE
+
+
+def _group(event: Event, values: Values, *, is_told: bool, is_oldest: bool) -> tuple[str, int] | None:
+    name = event.operation.name
+    if ENDS_WAITING.match(name):
+        return _SIGNALLED, int(is_told)
+    if not (group := GROUPS.match(name)):
+        return None
+    kind, word = group.groups()
+    if word == "commit_group":
+        return kind, _CLOSES
+    if word != "wait_group" or is_oldest:
+        return kind, -1
+    counts = (values.value_of(each) for each in event.operands)
+    return kind, next((each for each in counts if each is not None), 0)
+
+
+def _after(way: int, group: tuple[str, int]) -> int:
+    """A way behind what waits for groups, or closes one."""
+    state = (way >> _STATE) - 1
+    if state < 0:
+        return way
+    age, kind = divmod(state, len(_KINDS))
+    plain, own = way & (1 << _STATE) - 1, _KINDS[kind]
+    waited, count = group
+    if waited == _SIGNALLED:
+        return way if own == "wgmma" or (own == "cp.async" and not count) else plain
+    if waited != own:
+        return way
+    if count == _CLOSES:
+        return plain | _running(own, age + 1)
+    return way if age <= count else plain
+
+
+def _behind(ways: Ways, step: _Step) -> Ways:
     """Longer by a separator, but for accesses that it comes too early for."""
-    longer = Ways()
+    _, _, letter, late, waits_for_none, group = step
+    if letter is None and group is None:
+        return ways
+    behind = Ways()
     for way, accesses in ways.items():
-        for new, those in ((way, accesses & late), (_longer(way, letter), accesses & ~late)):
+        is_late = letter is None or (waits_for_none and way >> _STATE)
+        for those, is_longer in ((accesses & late, False), (accesses & ~late, not is_late)):
             if those:
-                longer[new] = longer.get(new, 0) | those
-    return longer
+                new = _longer(way, letter) if is_longer and letter is not None else way
+                new = _after(new, group) if group else new
+                behind[new] = behind.get(new, 0) | those
+    return behind
