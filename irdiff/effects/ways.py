@@ -116,9 +116,7 @@ class _Step(NamedTuple):
     waits_for_none: bool = False
     """Whether it comes too early for all that runs in the background."""
     group: tuple[str, int] | None = None
-    """The kind of what it waits for, and how many of the youngest groups of that it leaves; `_CLOSES` where it
-    closes one.
-    """
+    """The kind of what it waits for, and how many of its youngest groups it leaves, or `_CLOSES`."""
 
 
 _Split = list[tuple[int, int]]
