@@ -15,9 +15,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from irdiff.effects import floats, nearness
+from irdiff.effects.evaluation import ONES, Tried, extended, literal, of_samples
 from irdiff.effects.floats import Bits, to_int
 from irdiff.effects.nearness import Fields, Likeness
-from irdiff.effects.nodes import Key, is_pack, operands_of
+from irdiff.effects.nodes import Key, operands_of
 from irdiff.effects.values import Values
 from irdiff.ir.program import Act, Operation
 
@@ -42,12 +43,10 @@ _OF_OTHER_DIMENSIONS = {"%tid.y": 0, "%tid.z": 0, "%ntid.y": 1, "%ntid.z": 1}
 _SIGN_EXTENDS = re.compile(r"\.s\d+$|_s(?:byte|short)|_i(?:8|16)$")
 _MULTIPLE = 64
 _MAX_NODES = 60_000
-_ONES = (1 << 64) - 1
 _SIGN = 1 << 31
 _LARGEST = 0x7F7F_FFFF
 _LIMIT_OF_INTEGERS = 0x4F00_0000
 """2^31, beyond which a conversion gives the greatest integer of 32 bits."""
-Tried = tuple[Bits, ...]
 
 
 class Samples:
@@ -198,7 +197,7 @@ class Samples:
         is_other = any(part is not self._tried[each, 0] for part, each in zip(parts, below, strict=True))
         if not (is_rounded or is_other):
             return plain
-        results = _tried(key, [part for part in parts if part is not None]) if is_other else plain
+        results = of_samples(key, [part for part in parts if part is not None]) if is_other else plain
         if results is None or not is_rounded or computation is None:
             return results
         dice = random.Random(f"{number} {run}")  # noqa: S311 - as of samples
@@ -210,10 +209,12 @@ class Samples:
     def _compute(self, number: int, key: Key, below: list[int]) -> Tried | None:
         if self._is_leaf(key):
             return self._leaf(number, key)
+        if key == ("all lanes",):
+            return (ONES,) * COUNT
         if key[0] in ("const", "text"):
             return _constant(key, self._values.threads) or self._by_chance(key[1])
         parts = [tried for each in below if (tried := self._tried[each, 0]) is not None]
-        if len(parts) == len(below) and (results := _tried(key, parts)):
+        if len(parts) == len(below) and (results := of_samples(key, parts)):
             if not self._unsure.isdisjoint(below):
                 self._unsure.add(number)
             if number not in self._shared and (
@@ -247,7 +248,7 @@ class Samples:
         if range_:
             least, most = range_
             return tuple(
-                (least + to_int(each) % (most - least + 1)) >> zeros << zeros & _ONES for each in tried
+                (least + to_int(each) % (most - least + 1)) >> zeros << zeros & ONES for each in tried
             )
         return _aligned(tried, max(_MULTIPLE, 1 << zeros))
 
@@ -260,7 +261,7 @@ def _narrow(tried: Tried, load: Operation) -> Tried:
     width = 8 * effect.size
     whole = [to_int(each) & (1 << width) - 1 for each in tried]
     if _SIGN_EXTENDS.search(load.name):
-        return tuple(_extended(each, width) & (1 << 32) - 1 for each in whole)
+        return tuple(extended(each, width) & (1 << 32) - 1 for each in whole)
     return tuple(whole)
 
 
@@ -289,7 +290,7 @@ def _are_apart(results: tuple[tuple[Bits, ...], tuple[Bits, ...]]) -> bool:
 
 def _bits_of_constant(key: Key) -> int | None:
     """Of one that is finite and not 0."""
-    bits = int(key[1]) if key[0] == "const" else _literal(str(key[1])) if key[0] == "text" else None
+    bits = int(key[1]) if key[0] == "const" else literal(str(key[1])) if key[0] == "text" else None
     if not bits or (isinstance(bits, float) and not math.isfinite(bits)):
         return None
     whole = to_int(bits, 32)
@@ -304,13 +305,6 @@ def _around(constants: Sequence[int], dice: random.Random) -> int:
     )
 
 
-def _tried(key: Key, parts: list[Tried]) -> Tried | None:
-    try:
-        return _evaluated(key, parts)
-    except (TypeError, OverflowError, ValueError, IndexError, KeyError):
-        return None
-
-
 def _aligned(tried: Tried, factor: int = _MULTIPLE) -> Tried:
     """Sizes, pointers and counters, of which a compiler may know that they are multiples."""
     return tuple(value * factor if value < factor else value & -factor for value in map(to_int, tried))
@@ -318,7 +312,7 @@ def _aligned(tried: Tried, factor: int = _MULTIPLE) -> Tried:
 
 def _constant(key: Key, threads: int) -> Tried | None:
     if key[0] == "const":
-        return (int(key[1]) & _ONES,) * COUNT
+        return (int(key[1]) & ONES,) * COUNT
     text = str(key[1])
     size = threads if text == "%ntid.x" and threads else _OF_OTHER_DIMENSIONS.get(text)
     if size is not None:
@@ -327,109 +321,6 @@ def _constant(key: Key, threads: int) -> Tried | None:
         dice = random.Random("thread")  # noqa: S311 - likewise
         rows = [*(dice.randrange(threads or 32) for _ in range(_SMALL)), *range(COUNT - _SMALL)]
         return tuple(row % 32 if text == "%laneid" else row for row in rows)
-    if (value := _literal(text)) is not None:
+    if (value := literal(text)) is not None:
         return (value,) * COUNT
     return None
-
-
-def _literal(text: str) -> Bits | None:
-    """Of a floating-point number as each text writes it."""
-    if text[:2] in ("0f", "0d") and len(text) in (10, 18):
-        return int(text[2:], 16)
-    if text[:2] == "0x" and len(text) == 18:  # LLVM IR: of a double
-        return floats.decode("f64", int(text, 16))
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 - a case a kind of node
-    rows = zip(*parts, strict=True)
-    match key:
-        case "bits", constant, terms:
-            shifts = [(places, mask) for (_, places), mask in terms]
-            return tuple(_xored(constant, shifts, row) for row in rows)
-        case "sum", width, constant, terms:
-            times = [factor for _, factor in terms]
-            return tuple(_total(width, constant, times, row) for row in rows)
-        case "not", _:
-            return tuple(to_int(value) & 1 ^ 1 for (value,) in rows)
-        case "part", _, place, count if count:
-            return tuple(_part(value, place, count) for (value,) in rows)
-        case _ if is_pack(key):
-            whole = int(key[0].partition(" ")[2] or 0)
-            return tuple(to_int(tuple(row), whole) if whole else tuple(row) for row in rows)
-        case ("select", _, _, _):
-            return tuple(one if to_int(truth, 64) else other for truth, one, other in rows)
-        case ("mask", _, _):
-            return tuple(_ONES * bool(to_int(a, 64) and to_int(b, 64)) for a, b in rows)
-        case ("all lanes",):
-            return (_ONES,) * COUNT
-        case "trunc", width, _:
-            return tuple(to_int(value, width) for (value,) in rows)
-        case "sext", width, source, _:
-            return tuple(_extended(to_int(value, source), source) & (1 << width) - 1 for (value,) in rows)
-        case (("mul" | "shl" | "shr" | "sar" | "and" | "or" | "xor"), width, _, _):
-            return tuple(_arithmetic(key[0], width, to_int(a, width), to_int(b, width)) for a, b in rows)
-        case "eq", width, _, _:
-            return tuple(int(to_int(a, width) == to_int(b, width)) for a, b in rows)
-        case "lt", kind, _, _:
-            width = int(kind[1:])
-            values = ([to_int(each, width) for each in row] for row in rows)
-            if kind[0] == "s":
-                values = ([_extended(each, width) for each in row] for row in values)
-            return tuple(int(a < b) for a, b in values)
-        case (("zfield" | "sfield"), width, *_):
-            return tuple(_field(key[0], *(to_int(each, width) for each in row)) for row in rows)
-        case ("put", *_):
-            return None
-    computation = floats.computation(str(key[0]))
-    return None if computation is None or not parts else tuple(computation.function(*row) for row in rows)
-
-
-def _xored(constant: int, shifts: list[tuple[int, int]], row: tuple[Bits, ...]) -> int:
-    for value, (places, mask) in zip(row, shifts, strict=True):
-        whole = to_int(value, 64)
-        constant ^= (whole << places if places >= 0 else whole >> -places) & mask
-    return constant
-
-
-def _total(width: int, constant: int, times: list[int], row: tuple[Bits, ...]) -> int:
-    total = sum(to_int(value, width) * factor for value, factor in zip(row, times, strict=True))
-    return (constant + total) & (1 << width) - 1
-
-
-def _part(value: Bits, place: int, count: int) -> Bits:
-    if isinstance(value, tuple):
-        return value[place]
-    width = count >> 8 ^ 32
-    return to_int(value, 64) >> width * place & (1 << width) - 1
-
-
-def _extended(value: int, width: int) -> int:
-    return value - (value >> width - 1 << width)
-
-
-def _arithmetic(name: str, width: int, one: int, other: int) -> int:
-    match name:
-        case "mul":
-            result = one * other
-        case "shl":
-            result = one << min(other, width)
-        case "shr":
-            result = one >> min(other, width)
-        case "sar":
-            result = _extended(one, width) >> min(other, width)
-        case "and":
-            result = one & other
-        case "or":
-            result = one | other
-        case _:
-            result = one ^ other
-    return result & (1 << width) - 1
-
-
-def _field(name: str, value: int, first: int, count: int) -> int:
-    bits = value >> (first & 63) & (1 << (count & 63)) - 1
-    return _extended(bits, count) & _ONES if name == "sfield" and count else bits
