@@ -34,6 +34,9 @@ _COARSE: Mapping[str, float] = {"tanh": 2.0**-10, "sin": 2.0**-18, "cos": 2.0**-
 
 _CHOICES = frozenset({"med3", "max", "maxnum", "maximum", "min", "minnum", "minimum", "max_magnitude"})
 """They take one of their operands."""
+_SINGULAR = frozenset(
+    "div fdiv div_fixup rcp sqrt rsqrt rsq lg2 log log2 log_e log10".split()  # noqa: SIM905
+)
 _EXACT = _CHOICES | {
     "neg", "fneg", "abs", "fabs", "floor", "ceil", "trunc", "rndne", "rint", "nearbyint", "copysign",
     "canonicalize",
@@ -50,6 +53,8 @@ class Computation(NamedTuple):
     """By what the result may be off, as a part of it."""
     is_choice: bool = False
     """Whether it compares, or takes one of its operands."""
+    is_singular: bool = False
+    """Whether some numbers have no result that is a number: it divides, or takes a root or a logarithm."""
 
     def disturbed(self, result: Bits, dice: random.Random) -> Bits:
         """Another result that the operation might have as well."""
@@ -111,6 +116,24 @@ def _divided(a: float, b: float) -> float:
     return a / b if b else math.nan if not a or math.isnan(a) else math.copysign(math.inf, a)
 
 
+def _or_infinite(function: Callable[[float], float]) -> Callable[[float], float]:
+    def limited(value: float) -> float:
+        try:
+            return function(value)
+        except OverflowError:
+            return math.inf
+
+    return limited
+
+
+def _logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda value: function(value) if value else -math.inf
+
+
+def _whole(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda value: function(value) if math.isfinite(value) else value
+
+
 _REAL: Mapping[str, Callable[..., float]] = {
     name: _safe(function)
     for names, function in (
@@ -118,13 +141,13 @@ _REAL: Mapping[str, Callable[..., float]] = {
         ("mul fmul legacy", operator.mul), ("div fdiv", _divided),
         ("fma mad fmac fmuladd", lambda a, b, c: a * b + c),
         ("neg fneg", operator.neg), ("abs fabs", abs), ("rcp", lambda a: _divided(1.0, a)),
-        ("sqrt", math.sqrt), ("rsqrt rsq", lambda a: 1 / math.sqrt(a)), ("ex2 exp exp2", lambda a: 2.0**a),
-        ("lg2 log log2", math.log2),
+        ("sqrt", math.sqrt), ("rsqrt rsq", lambda a: _divided(1.0, math.sqrt(a))),
+        ("ex2 exp exp2", _or_infinite(lambda a: 2.0**a)), ("lg2 log log2", _logarithm(math.log2)),
         ("sin", math.sin), ("cos", math.cos), ("sin_of_turns", lambda a: math.sin(math.tau * a)),
         ("cos_of_turns", lambda a: math.cos(math.tau * a)),
-        ("exp_e", math.exp), ("log_e", math.log), ("log10", math.log10),
-        ("tanh", math.tanh), ("floor", math.floor), ("ceil", math.ceil),
-        ("trunc", math.trunc), ("rndne rint nearbyint", round), ("copysign", math.copysign),
+        ("exp_e", _or_infinite(math.exp)), ("log_e", _logarithm(math.log)), ("log10", _logarithm(math.log10)),
+        ("tanh", math.tanh), ("floor", _whole(math.floor)), ("ceil", _whole(math.ceil)),
+        ("trunc", _whole(math.trunc)), ("rndne rint nearbyint", _whole(round)), ("copysign", math.copysign),
         ("fract", lambda a: a - math.floor(a)), ("med3", lambda *parts: sorted(parts)[1]),
         ("max maxnum maximum", lambda *parts: max(p for p in parts if not math.isnan(p))),
         ("min minnum minimum", lambda *parts: min(p for p in parts if not math.isnan(p))),
@@ -161,7 +184,7 @@ def _real(word: str, kind: str, signs: Sequence[int] = ()) -> Computation | None
             values[place] = -values[place]
         return encode(kind, function(*values))
 
-    return Computation(computed, (kind,), _error(word, kind), word in _CHOICES)
+    return Computation(computed, (kind,), _error(word, kind), word in _CHOICES, word in _SINGULAR)
 
 
 def _error(word: str, kind: str) -> float:

@@ -33,6 +33,7 @@ class _Cone(NamedTuple):
     words: Counter[str]
     flags: Counter[str]
     names: tuple[str, ...]
+    constants: Counter[str]
 
 
 def has_floats(values: Values, *numbers: int, depth: int = 5) -> bool:
@@ -67,7 +68,8 @@ def _kind(ours: _Cone, theirs: _Cone) -> RoundingKind:
         return RoundingKind.CONTRACTION
     if not less and not more:
         if ours.flags == theirs.flags:
-            return RoundingKind.REDUCTION_ORDER
+            is_order = ours.constants == theirs.constants
+            return RoundingKind.REDUCTION_ORDER if is_order else RoundingKind.PRECISION
         differing = {*(ours.flags - theirs.flags), *(theirs.flags - ours.flags)}
         if differing & _SPECIAL_FLAGS:
             return RoundingKind.SPECIAL_VALUES
@@ -89,7 +91,7 @@ def _words(names: Counter[str]) -> str:
 
 
 def _cone(values: Values, shared: Collection[int], number: int) -> _Cone:
-    words, flags, names = Counter[str](), Counter[str](), list[str]()
+    words, flags, names, constants = Counter[str](), Counter[str](), list[str](), Counter[str]()
     waiting, seen = [number], set[int]()
     while waiting and len(seen) < _MAX_NODES:
         now = waiting.pop()
@@ -102,5 +104,7 @@ def _cone(values: Values, shared: Collection[int], number: int) -> _Cone:
             words[tokens[0]] += 1
             flags.update(tokens[1:])
             names.append(made.word)
+            operands = (values.keys[each] for each in operands_of(values.keys[now]))
+            constants.update(str(key[1]) for key in operands if key[0] in ("const", "text"))
         waiting += operands_of(values.keys[now])
-    return _Cone(words, flags, tuple(names))
+    return _Cone(words, flags, tuple(names), constants)

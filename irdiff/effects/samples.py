@@ -44,6 +44,20 @@ _SIGN_EXTENDS = re.compile(r"\.s\d+$|_s(?:byte|short)|_i(?:8|16)$")
 _MULTIPLE = 64
 _MAX_NODES = 60_000
 _SIGN = 1 << 31
+_EDGES = (
+    0,
+    _SIGN,
+    0x7F80_0000,
+    0xFF80_0000,
+    0x7FC0_0000,
+    0x7149_F2CA,
+    0xF149_F2CA,
+    0x0DA2_4260,
+    0x7C00_7C00,
+    0x0400_0400,
+)
+"""Of f32: zeros, infinities, NaN, ±1e30 and 1e-30; of f16: infinity and the least normal number."""
+_SHARE_OF_EDGES = 0.5
 _LARGEST = 0x7F7F_FFFF
 _LIMIT_OF_INTEGERS = 0x4F00_0000
 """2^31, beyond which a conversion gives the greatest integer of 32 bits."""
@@ -59,6 +73,9 @@ class Samples:
         """By number and run; run 0 rounds to nearest."""
         self._unsure: set[int] = set()
         """The values in which something has any bits that may have only some."""
+        self._singular: set[int] = set()
+        """The values of one side alone in which that side divides, or takes a root or a logarithm."""
+        self._edges: Edges | None = None
         self._one_sided: set[int] = set()
         """The values of one side alone in which a comparison, a minimum or another choice has one outcome in
         all samples: the other outcome was not tried.
@@ -68,6 +85,7 @@ class Samples:
         """Takes a value of head for one of base from now on, if it is taken for none."""
         if head not in self._partners and head not in self._shared:
             self._partners[head] = base
+            self._edges = None
             self._tried = {number: tried for number, tried in self._tried.items() if tried is not None}
 
     def compare(self, base: int, head: int) -> Likeness:
@@ -91,10 +109,19 @@ class Samples:
                     for n, results in enumerate(both)
                 ]
             )
-            is_tried = likeness is Likeness.OTHER or self._one_sided.isdisjoint((base, head))
+            if likeness is Likeness.OTHER:
+                return likeness
+            is_tried = self._one_sided.isdisjoint((base, head)) and self._agree_at_edges(base, head)
             return likeness if is_tried else Likeness.UNKNOWN
         is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, both[_SIGNED:]))
         return Likeness.OTHER if is_sure else Likeness.UNKNOWN
+
+    def _agree_at_edges(self, base: int, head: int) -> bool:
+        """Whether two floats are near where an operation of one side alone has no number to give, too."""
+        if self._singular.isdisjoint((base, head)):
+            return True
+        self._edges = self._edges or Edges(self._values, self._shared, self._partners)
+        return self._edges.are_near(base, head)
 
     def are_equal_where(self, base: int, head: int, conditions: Collection[tuple[int, bool]]) -> bool:
         """Whether two values differ, but in no sample in which conditions have these truths."""
@@ -172,7 +199,7 @@ class Samples:
             if len(self._tried) > _MAX_NODES:
                 return None
             key = self._values.keys[now]
-            below = [] if self._is_leaf(key) else operands_of(key)
+            below = [] if self._is_leaf(now, key) else operands_of(key)
             if run and now in self._shared:
                 below = []
             if missing := [each for each in below if (each, run) not in self._tried]:
@@ -203,11 +230,11 @@ class Samples:
         dice = random.Random(f"{number} {run}")  # noqa: S311 - as of samples
         return tuple(computation.disturbed(each, dice) for each in results)
 
-    def _is_leaf(self, key: Key) -> bool:
+    def _is_leaf(self, _: int, key: Key) -> bool:
         return key[0] in _OPAQUE or (key[0] == "part" and self._values.keys[key[1]][0] == "event")
 
     def _compute(self, number: int, key: Key, below: list[int]) -> Tried | None:
-        if self._is_leaf(key):
+        if self._is_leaf(number, key):
             return self._leaf(number, key)
         if key == ("all lanes",):
             return (ONES,) * COUNT
@@ -217,6 +244,8 @@ class Samples:
         if len(parts) == len(below) and (results := of_samples(key, parts)):
             if not self._unsure.isdisjoint(below):
                 self._unsure.add(number)
+            if number not in self._shared and (not self._singular.isdisjoint(below) or _is_singular(key)):
+                self._singular.add(number)
             if number not in self._shared and (
                 not self._one_sided.isdisjoint(below) or _is_one_sided(key, parts, results)
             ):
@@ -251,6 +280,38 @@ class Samples:
                 (least + to_int(each) % (most - least + 1)) >> zeros << zeros & ONES for each in tried
             )
         return _aligned(tried, max(_MULTIPLE, 1 << zeros))
+
+
+class Edges(Samples):
+    """Samples in which what both sides have is zero, infinite, not a number, very large or very small."""
+
+    def are_near(self, base: int, head: int) -> bool:
+        fields = self.fields(base, head)
+        runs = [[self.of(each, run) for run in range(_RUNS + 1)] for each in (base, head)]
+        sides = [[tried for tried in side if tried is not None] for side in runs]
+        if any(map(operator.ne, map(len, runs), map(len, sides))):
+            return False
+        both = zip(*(zip(*side, strict=True) for side in sides), strict=True)
+        likenesses = {nearness.of_floats(fields, *results, is_usual=True)[0] for results in both}
+        return likenesses <= {Likeness.EQUAL, Likeness.NEAR}
+
+    def _is_leaf(self, number: int, key: Key) -> bool:
+        is_given = number in self._shared and key[0] not in ("const", "text", "all lanes")
+        return is_given or super()._is_leaf(number, key)
+
+    def _by_chance(self, seed: object) -> Tried:
+        dice, plain = random.Random(repr(seed)), super()._by_chance(seed)  # noqa: S311 - as of samples
+        return tuple(
+            _EDGES[n % len(_EDGES)]
+            if n < len(_EDGES) or dice.random() < _SHARE_OF_EDGES
+            else plain[n % _INTEGERS]
+            for n in range(COUNT)
+        )
+
+
+def _is_singular(key: Key) -> bool:
+    computation = floats.computation(str(key[0]))
+    return computation is not None and computation.is_singular
 
 
 def _narrow(tried: Tried, load: Operation) -> Tried:
