@@ -31,6 +31,7 @@ def others(
     is_rounded: whether values differ by rounding, so that operations count by their names.
     """
     yield from _of_order(base, head, sync, paired)
+    yield from _of_early(base)
     yield from _of_registers(base, head, witnesses)
     yield from _of_alignment(base, head, witnesses)
     yield from _of_states(base, head, witnesses, paired, is_rounded=is_rounded)
@@ -44,6 +45,13 @@ def _of_order(
     for ours, theirs in zip(base.blocks, head.blocks, strict=True):
         for pair in order.exchanged(base.values, ours.events, theirs.events, partners):
             yield from sync.exchanged(*pair, is_alone=not paired)
+
+
+def _of_early(base: NumberedFunction) -> Iterator[NotShown]:
+    """Where base may read what has not arrived, on a path that no thread takes, head may do so on others."""
+    operations = (each.operation for node in base.graph for each in node.block.instructions)
+    if any(each.early and each.early.registers for each in operations):
+        yield NotShown(reason="base may read what has not arrived")
 
 
 def _of_registers(base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> Iterator[NotShown]:
