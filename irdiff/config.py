@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -88,6 +89,12 @@ class Config:
     @property
     def toolchains(self) -> Path:
         return self.cache / "toolchains"
+
+    @property
+    def temporary_folder(self) -> Path:
+        """TMPDIR of workers, even if it is full: `tempfile.gettempdir` returns another folder then."""
+        folder = Path(self.compiler_environment.get("TMPDIR", ""))
+        return folder if folder.is_absolute() and folder.is_dir() else Path(tempfile.gettempdir())
 
 
 def load(

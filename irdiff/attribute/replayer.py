@@ -174,7 +174,7 @@ class Replayer:
                 output=None,
                 error="no result in time"
                 if is_late and result is None
-                else _reason(folder / protocol.ERRORS),
+                else _reason(folder / protocol.ERRORS, self._compiler.requests.config.temporary_folder),
                 settings={},
                 failed_in=_last_pass(folder) if replay.dump is Dump.NAMES else None,
                 transient=transient,
@@ -253,10 +253,10 @@ def _is_readable(path: Path) -> bool:
     return path.exists() and path.stat().st_size <= MAX_LOG_BYTES
 
 
-def _reason(stderr: Path) -> str:
+def _reason(stderr: Path, temporary: Path) -> str:
     """The compiler's first diagnostic, or the last line that it printed."""
     said = diagnosis.of_file(stderr)
-    disk_space.raise_if_named(said.excerpt, stderr.parent)
+    disk_space.raise_if_named(said.excerpt, stderr.parent, temporary)
     last = said.excerpt.rpartition("\n")[2]
     return said.text or last[:_MESSAGE_CHARACTERS] or "it died without a word"
 

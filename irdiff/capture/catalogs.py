@@ -97,7 +97,7 @@ class Capturer:
                 printed = diagnosis.of_file(folder / protocol.ERRORS)
                 failed = result.get("failures", ())
                 if failed:
-                    disk_space.check(folder)
+                    disk_space.check(folder, self._requests.config.temporary_folder)
                 root = f"{request['root']}/"  # of a copy of the repository, in the cache
                 failures = [
                     _failure(

@@ -13,10 +13,10 @@ from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, Cause, CauseKind, ChangeGroup
 from irdiff.words import shortened
 
-_WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop))[^()]*\)")
-_SHARE = re.compile(r"(?:\(|, )(in \d+ of \d+ cases)\)")
-_PART = re.compile(r"(?=, | or (?!\d)| before )(?![^\[]*\])")
-"""Where a line may end: not inside a list of values, nor inside of `1 or 2 more`."""
+_PART = re.compile(
+    r"(?=, | or (?!\d)| before )(?![^\[]*\])(?![^,]* and \w+(?: (?:or|to) \d+)? (?:more|fewer) )"
+)
+"""Where a line may end: not inside a list of values, of `1 or 2 more`, or of `one more X and one fewer Y`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +72,4 @@ def _is_effect(cause: Cause) -> bool:
 
 
 def _clauses(members: Sequence[titles.CaseCauses]) -> list[str]:
-    return [_WHERE.sub(_share, clause) for clause in titles.clauses(members)]
-
-
-def _share(where: re.Match[str]) -> str:
-    share = _SHARE.search(where[0])
-    return f" ({share[1]})" if share else ""
+    return [titles.without_place(clause) for clause in titles.clauses(members)]

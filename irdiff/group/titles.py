@@ -33,6 +33,9 @@ VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 """The parts in which two messages of one failure may differ: numbers, names, paths."""
 _VALUE = re.compile(r"(`[\w.]+`) \S.* → ")
 _CODE = re.compile(r"`[^`]*`")
+_WHERE = re.compile(r" in the loop$| \([^()]*\)$")
+_PLACE = re.compile(r" \((?=[^()]*(?:×|in the loop))[^()]*\)")
+_SHARE = re.compile(r"(?:\(|, )(in \d+ of \d+ cases)\)")
 _MODIFIERS = re.compile(r"`(\w+) [^`]*`")
 _NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
 """A constant of the program: an operand without a name."""
@@ -71,10 +74,7 @@ def of_group(members: Sequence[CaseCauses]) -> str:
     if _have_failed(members):
         return _of_failures(members)
     shared = _shared(members)
-    title, cases_of_group = (
-        _of_causes(list(_cause_words(shared, len(members)))),
-        [case for case, _ in members],
-    )
+    title, cases_of_group = _of_shared(shared, len(members)), [case for case, _ in members]
     moved = [*figures.kept(cases_of_group, _synchronizing(shared)), *figures.moved(cases_of_group, title)]
     shown: list[str] = []
     for figure in moved[:_MAX_FIGURES]:
@@ -85,15 +85,29 @@ def of_group(members: Sequence[CaseCauses]) -> str:
 
 def clauses(members: Sequence[CaseCauses]) -> list[str]:
     """Omits figures."""
-    return (
-        [_of_failures(members)]
-        if _have_failed(members)
-        else list(_cause_words(_shared(members), len(members)))
-    )
+    return [_of_failures(members)] if _have_failed(members) else _clauses(_shared(members), len(members))
+
+
+def without_place(clause: str) -> str:
+    """Drops how often and where, but not in how many cases: `2 more X (1 in the loop, in 2 of 3 cases)`."""
+
+    def share(place: re.Match[str]) -> str:
+        share = _SHARE.search(place[0])
+        return f" ({share[1]})" if share else ""
+
+    return _PLACE.sub(share, clause)
 
 
 def _have_failed(members: Sequence[CaseCauses]) -> bool:
     return any(cause.kind is CauseKind.FAILURE for _, own in members for cause in own)
+
+
+def _of_shared(shared: Sequence[Sequence[Cause]], cases_count: int) -> str:
+    """Leaves places out if a hazard or rounding would not fit beside them."""
+    clauses = _clauses(shared, cases_count)
+    title = _of_causes(clauses)
+    risks = [_of_some_cases(alike, cases_count) for alike in shared if alike[0].kind is CauseKind.EFFECT]
+    return title if all(risk in title for risk in risks) else _of_causes([*map(without_place, clauses)])
 
 
 def _of_causes(words: Sequence[str]) -> str:
@@ -167,8 +181,8 @@ def _unknown(case: ComparedCase) -> tuple[Cause, ...]:
 
 
 def _shared(members: Sequence[CaseCauses]) -> list[list[Cause]]:
-    """The causes that most cases have, those of all cases first. A hazard or rounding comes first, or second
-    if not all cases have it.
+    """The causes that at least half of the cases have, those of all cases first. All stay if they are states,
+    which exclude each other. A hazard or rounding comes first, or second if not all cases have it.
     """
     alike: dict[tuple[CauseKind, str], list[Cause]] = {}
     for _, own in members:
@@ -180,7 +194,8 @@ def _shared(members: Sequence[CaseCauses]) -> list[list[Cause]]:
                 seen.add(key)
     risks = [each for each in alike.values() if each[0].kind is CauseKind.EFFECT]
     others = [each for each in alike.values() if each[0].kind is not CauseKind.EFFECT]
-    kept = [each for each in others if 2 * len(each) >= len(members)] or others[:1]
+    are_states = all(each[0].kind is CauseKind.STATE for each in others)
+    kept = [each for each in others if are_states or 2 * len(each) >= len(members)] or others[:1]
     ordered = sorted(kept, key=lambda each: (len(each) < len(members), causes.order(each[0])))
     risk = sorted(risks, key=lambda each: (-len(each), causes.order(each[0])))[:1]
     if any(len(each) < len(members) for each in risk):
@@ -188,16 +203,56 @@ def _shared(members: Sequence[CaseCauses]) -> list[list[Cause]]:
     return [*risk, *ordered]
 
 
+def _clauses(shared: Sequence[Sequence[Cause]], cases_count: int) -> list[str]:
+    """`2 more X and 2 fewer Y` is one clause: a title that is cut shows both operations or neither."""
+    exchanges = _exchanges(shared)
+    words = _cause_words([alike for exchange in exchanges for alike in exchange], cases_count)
+    return [_joined([next(words) for _ in exchange]) for exchange in exchanges]
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Says once where both operations of an exchange are."""
+    where = {match[0] if (match := _WHERE.search(each)) else "" for each in words}
+    if len(words) > 1 and len(where) == 1:
+        words = [*(each.removesuffix(*where) for each in words[:-1]), words[-1]]
+    return " and ".join(words)
+
+
+def _exchanges(shared: Sequence[Sequence[Cause]]) -> list[list[Sequence[Cause]]]:
+    """Puts the first operation that head has less often behind one that it has more often by the same number,
+    and the other way round. Any other cause stays alone.
+    """
+    exchanges: list[list[Sequence[Cause]]] = []
+    for alike in shared:
+        partner = next((each for each in exchanges if len(each) == 1 and _cancel(each[0], alike)), None)
+        if partner is None:
+            exchanges.append([alike])
+        else:
+            partner.append(alike)
+    return exchanges
+
+
+def _cancel(causes_of_one: Sequence[Cause], causes_of_other: Sequence[Cause]) -> bool:
+    return all(cause.kind is CauseKind.NUMBER for cause in (causes_of_one[0], causes_of_other[0])) and [
+        cause.count for cause in causes_of_one
+    ] == [-cause.count for cause in causes_of_other]
+
+
 def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:
     subjects: set[str] = set()
     for alike in shared:
-        words = _words(alike, in_all=len(alike) == cases_count)
+        words = _of_some_cases(alike, cases_count)
         if alike[0].subject in subjects:
             words = words.replace(alike[0].subject, "elsewhere", 1)
         subjects.add(alike[0].subject)
-        if len(alike) < cases_count:
-            words = _of_some(words, f"in {len(alike)} of {cases_count} cases", alike[0].kind)
         yield words
+
+
+def _of_some_cases(alike: Sequence[Cause], cases_count: int) -> str:
+    words = _words(alike, in_all=len(alike) == cases_count)
+    if len(alike) == cases_count:
+        return words
+    return _of_some(words, f"in {len(alike)} of {cases_count} cases", alike[0].kind)
 
 
 def _of_some(words: str, cases: str, kind: CauseKind) -> str:

@@ -178,7 +178,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
         if line.report_class != risk:
             risk = line.report_class
             yield _line(
-                f"class {risk}:" if risk in _OF_MEANING else f"{risk}:", "bold red" if line.loud else "bold"
+                f"meaning: {risk}" if risk in _OF_MEANING else f"{risk}:", "bold red" if line.loud else "bold"
             )
         yield _group(line, room, is_aligned=width is not None)
     if shown.groups_left:

@@ -53,7 +53,7 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
         with run_place.replaced(folder) as part:
             (part / "artifacts").mkdir()
             for digest in sorted(set(digests)):
-                store.copy_object(digest, part / "artifacts" / digest[:2] / digest[2:])
+                _copy_artifact(store, digest, part / "artifacts" / digest[:2] / digest[2:])
             with (part / "run.json").open("wb") as file:
                 file.writelines(stored(run))
     except OSError as error:
@@ -61,6 +61,19 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
             f"the run folder {folder} cannot be written: {error.strerror or error}",
             hint="what was compiled is in the store: free space, or name another folder with --out DIR, and "
             "the same command takes it from there",
+        ) from error
+
+
+def _copy_artifact(store: Store, digest: str, destination: Path) -> None:
+    try:
+        store.copy_object(digest, destination)
+    except FileNotFoundError as error:
+        if store.object_path(digest).exists():
+            raise
+        raise StoreError(
+            f"the run cannot be written: the store {store.root} lacks the artifact {digest[:12]}. irdiff "
+            "removed it because it was damaged, or another process removed it",
+            hint="run the same command again: irdiff compiles what the store lacks",
         ) from error
 
 

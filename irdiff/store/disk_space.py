@@ -8,6 +8,7 @@ import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from irdiff.errors import StoreError
@@ -19,19 +20,19 @@ _LEAST_BYTES = 1 << 20
 """With less, no compilation has room for its artifacts."""
 
 
-def raise_if_named(text: str, folder: Path) -> None:
-    """Raises StoreError if a compiler that wrote to `folder` printed that there was no space."""
+def raise_if_named(text: str, folder: Path, temporary: Path) -> None:
+    """Raises StoreError if a compiler that wrote to these folders printed that there was no space."""
     for reason in _REASONS:
         if reason in text:
-            raise used_up(folder, reason)
+            raise used_up((folder, temporary), reason)
 
 
-def used_up(folder: Path, reason: str) -> StoreError:
-    """Returns the error of a process that could not write to `folder` or TMPDIR."""
+def used_up(folders: Sequence[Path], reason: str) -> StoreError:
+    """Returns the error of a process that could not write to one of `folders`. It names the fullest disk."""
     if reason == os.strerror(errno.EFBIG):
         situation, hint = "the limit of `ulimit -f`, which is too small", "ulimit -f unlimited"
     else:
-        place = min((folder, Path(tempfile.gettempdir())), key=lambda each: shutil.disk_usage(each).free)
+        place = min(folders, key=lambda each: shutil.disk_usage(each).free)
         usage = shutil.disk_usage(place)
         situation = f"{usage.free / 1e6:,.1f} of {usage.total / 1e6:,.1f} MB are free on {_disk_of(place)}"
         hint = (
@@ -47,14 +48,14 @@ def _disk_of(path: Path) -> Path:
     return next(each for each in (path, *path.parents) if each.is_mount())
 
 
-def check(folder: Path) -> None:
-    """Writes a mebibyte to a folder and to TMPDIR, and removes it. Raises StoreError if that fails."""
-    for place in (folder, Path(tempfile.gettempdir())):
+def check(folder: Path, temporary: Path) -> None:
+    """Writes a mebibyte to both folders, and removes it. Raises StoreError if that fails."""
+    for place in (folder, temporary):
         try:
             with tempfile.TemporaryFile(dir=place) as file:
                 file.write(bytes(_LEAST_BYTES))
         except OSError as error:
-            raise used_up(place, error.strerror or str(error)) from error
+            raise used_up((place,), error.strerror or str(error)) from error
 
 
 def is_nearly_used_up(folder: Path) -> bool:

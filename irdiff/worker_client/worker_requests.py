@@ -76,7 +76,8 @@ class Requests:
                 with self._alone:
                     ended = ask()
             if not (folder / protocol.RESULT).exists() or disk_space.is_nearly_used_up(folder):
-                disk_space.check(folder)  # what could not be written says nothing of the kernel
+                # what could not be written says nothing of the kernel
+                disk_space.check(folder, self.config.temporary_folder)
             return ended
 
     def failure(self, ended: EndedChild, result: Result | None, folder: Path) -> Failure:
@@ -84,7 +85,8 @@ class Requests:
         disk is full.
         """
         failure = _failure_of(ended, result, folder, self.config)
-        disk_space.raise_if_named(f"{failure.message}\n{failure.stderr}", folder)
+        text = f"{failure.message}\n{failure.stderr}"
+        disk_space.raise_if_named(text, folder, self.config.temporary_folder)
         return failure
 
 

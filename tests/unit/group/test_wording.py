@@ -176,5 +176,26 @@ def test_which_machine_code_differs_is_said_of_all_cases_and_the_difference_of_t
         for ptx in (changed, changed, same)
     ]
     assert titles.of_group([(case, titles.causes_of(case, None, NONE)) for case in cases]) == (
-        "`ptxas` makes other machine code, the difference in PTX has no effect (in 2 of 3 cases)"
+        "`ptxas` makes other machine code, the PTX is the same (in 1 of 3 cases), "
+        "the difference in PTX has no effect (in 2 of 3 cases)"
     )
+
+
+def test_a_title_that_is_cut_names_both_operations_of_an_exchange():
+    """Reported: `2 more stores, …`, where as many stores of inline assembly were gone."""
+    case = runs.case(CASE, Verdict.CHANGED, origin=runs.origin())
+    written = [
+        *["+ tt.store"] * 3,
+        *["- tt.other1"] * 2,
+        "- tt.other2",
+        *["- tt.asm_store"] * 3,
+        "+ tt.other3",
+    ]
+    case_causes = titles.causes_of(case, edit("ttgir", *written), NONE)
+    assert titles.of_case(case, case_causes) == (
+        "3 fewer `tt.asm_store` and 3 more `tt.store`, 2 fewer `tt.other1`, one fewer `tt.other2` and one more "
+        "`tt.other3`"
+    )
+    clauses = ("one more `a` before wgmma and one fewer `b`", "3 fewer `c`")
+    assert short_titles.ShortTitle(clauses=clauses, risky=0).within(30) == ""
+    assert short_titles.ShortTitle(clauses=clauses, risky=0).within(45) == f"{clauses[0]}, …"

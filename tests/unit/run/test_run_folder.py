@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import zstandard
 
-from irdiff.errors import RunFolderError
+from irdiff.errors import RunFolderError, StoreError
 from irdiff.model import Verdict
 from irdiff.run import run_checks, run_folder
 from irdiff.store import Store, sha256
@@ -197,3 +197,13 @@ def test_a_run_that_contradicts_itself_takes_no_place(tmp_path):
     with pytest.raises(RunFolderError, match="its summary is not that of its cases"):
         run_folder.write(tmp_path / "run", replace(run, cases=()), Store(tmp_path / "store"), ())
     assert run_folder.load(tmp_path / "run") == run
+
+
+def test_an_artifact_that_the_store_lost_is_named_and_not_taken_for_a_folder_that_cannot_be_written(tmp_path):
+    store = Store(tmp_path / "store")
+    digest = store.put(b"text")
+    store.object_path(digest).unlink()
+    with pytest.raises(StoreError, match=f"lacks the artifact {digest[:12]}") as raised:
+        run_folder.write(tmp_path / "run", runs.run(runs.case()), store, [digest])
+    assert "again" in raised.value.hint
+    assert not (tmp_path / "run").exists()

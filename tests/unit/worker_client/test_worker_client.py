@@ -3,6 +3,7 @@
 import resource
 import signal
 from operator import itemgetter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -85,6 +86,16 @@ def test_a_full_disk_ends_the_comparison_and_is_no_failure_of_a_kernel(requests,
     with pytest.raises(StoreError, match=r"No space left on device: .* MB are free on /") as raised:
         requests.failure(ended, None, tmp_path)
     assert "IRDIFF_CACHE" in raised.value.hint
+
+
+def test_a_full_folder_of_temporary_files_is_named_and_not_the_one_that_python_falls_back_to(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: "/elsewhere")
+    assert config.load(cache=tmp_path).temporary_folder == tmp_path
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
+    assert config.load(cache=tmp_path).temporary_folder == Path("/elsewhere")
 
 
 @pytest.mark.slow
