@@ -29,13 +29,17 @@ class ShortTitle:
     """Cases with the hazard or rounding that a clause names."""
 
     def within(self, room: int) -> str:
-        """Cuts where a clause or a part of one ends; backticks take no room."""
-        parts = _PART.split(", ".join(self.clauses))
-        for count in range(len(parts), 0, -1):
-            text = "".join(parts[:count])
-            text += ("`" if text.count("`") % 2 else "") + (", …" if count < len(parts) else "")
-            if len(text.replace("`", "")) <= room:
-                return text
+        """Cuts where a clause or a part of one ends, or leaves out that the first is in a loop. Backticks
+        take no room.
+        """
+        first, *others = self.clauses
+        for clauses in (self.clauses, (first.removesuffix(" in the loop"), *others)):
+            parts = _PART.split(", ".join(clauses))
+            for count in range(len(parts), 0, -1):
+                text = "".join(parts[:count])
+                text += ("`" if text.count("`") % 2 else "") + (", …" if count < len(parts) else "")
+                if len(text.replace("`", "")) <= room:
+                    return text
         return ""
 
     def cut(self, room: int) -> str:

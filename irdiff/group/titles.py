@@ -22,7 +22,7 @@ from irdiff.stages import Stage
 from irdiff.texts import title
 from irdiff.words import shortened
 
-MAX_TITLE = 160
+MAX_TITLE = 180
 _MAX_CAUSES = 3
 _SIGNATURE = "`tt.func`"
 """The launch says which arguments are new."""

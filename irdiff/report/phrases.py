@@ -24,7 +24,7 @@ PARTS: Mapping[Component, str] = {
     Component.TTGIR_PASSES: "the TTGIR passes",
     Component.LLVM_LOWERING: "the lowering to LLVM IR",
     Component.LLVM_CODEGEN: "LLVM",
-    Component.CODEGEN_LIBRARY: "the codegen library",
+    Component.CODEGEN_LIBRARY: "the AMD codegen library",
     Component.ASSEMBLER: "the assembler",
 }
 """Names the parts of a toolchain in reports; those of `run.json` are shorter."""

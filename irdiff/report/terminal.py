@@ -194,16 +194,19 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _group(line: GroupLine, room: int, *, is_aligned: bool) -> Text:
-    """Leaves out the pass if the edit would not fit beside it."""
+    """Leaves out the pass, and then the measurement, if the edit would not fit beside them."""
     risky = f"{line.short_title.risky}/" if line.is_partly_risky else ""
     start = f"{line.number:>3} {f'{risky}{len(line.group.members)}':>5}  "
-    divergence = _GAP + escape.terminal(", ".join(filter(None, (line.measured, line.divergence))))
-    alone = room - len(start)
-    beside = alone - len(divergence)
-    fits = line.short_title.within(beside) or not line.short_title.within(alone)
-    words = escape.terminal(line.short_title.cut(beside if fits else alone).replace("`", ""))
-    place = divergence.rjust(alone - len(words) if is_aligned else 0) if fits else ""
-    return Text.assemble((start, _DIM), (words, "red" if line.loud else ""), (place, _DIM))
+    room -= len(start)
+    both = ", ".join(filter(None, (line.measured, line.divergence)))
+    ends = [_GAP + escape.terminal(words) if words else "" for words in (both, line.measured)]
+    if not line.short_title.within(room):
+        end = ends[0]
+    else:
+        end = next((end for end in ends if line.short_title.within(room - len(end))), "")
+    words = escape.terminal(line.short_title.cut(room - len(end)).replace("`", ""))
+    end = end.rjust(room - len(words)) if end and is_aligned else end
+    return Text.assemble((start, _DIM), (words, "red" if line.loud else ""), (end, _DIM))
 
 
 def _unknown(shown: RunView) -> Iterator[Text]:

@@ -112,7 +112,7 @@ def _last(runs: Path) -> Path:
         folder = Path(os.fsdecode(pointer.read_bytes()))
         if (folder / "run.json").is_file():
             return folder
-        reason = f"the last run of this folder was written to {folder}, and is there no more"
+        reason = f"the last run of this folder was written to {folder}, which no longer exists"
     others = listed(runs)
     newest = others and call_of(others[0].path, runs)
     hint = f"name one in place of `last`: {newest} is the newest, `irdiff runs` lists all"

@@ -1,6 +1,7 @@
 """A worker that leaves files, as `irdiff.worker_client.worker_requests` leaves them of a real one."""
 
 import json
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +35,8 @@ class FakeRequests:
 
     @property
     def config(self):
-        return SimpleNamespace(limits=SimpleNamespace(timeout_s=self.timeout_s))
+        limits = SimpleNamespace(timeout_s=self.timeout_s)
+        return SimpleNamespace(limits=limits, temporary_folder=Path(tempfile.gettempdir()))
 
     def ask(self, _, beside, row, folder, *, randomized=False):
         content = Path(row["input"]).read_bytes() if "input" in row else None

@@ -74,7 +74,7 @@ def test_nondeterminism_names_the_program(stages, words):
     [
         ("sass", (Component.LLVM_LOWERING, Component.PTXAS), "ptxas"),
         ("llir", (Component.LLVM_CODEGEN, Component.PTXAS), "LLVM"),
-        ("amdgcn", (Component.TTGIR_PASSES, Component.CODEGEN_LIBRARY), "the codegen library"),
+        ("amdgcn", (Component.TTGIR_PASSES, Component.CODEGEN_LIBRARY), "the AMD codegen library"),
         ("llir", (Component.PTXAS, Component.NOT_SEPARABLE), "the stage llir"),
     ],
 )
