@@ -1,8 +1,8 @@
 """Matches launches of renamed or moved kernels between base and head.
 
-First launches whose source, with all callees, is the same (a moved kernel); then kernels whose own text is
-similar apart from the kernel's name (a renamed one, perhaps edited a little). A kernel is matched as a whole,
-then its launches by label and specialization.
+It first matches kernels whose source, with all callees, is the same: these moved. Then it matches kernels
+whose own text is similar apart from the kernel's name: these were renamed, and perhaps edited a little. After
+a kernel, it matches its launches, by label and specialization.
 
 A workload or a label is matched with another one only if base alone has the former and head alone the latter.
 All launches of a label at base are matched with launches of one label at head, and the other way around. A
@@ -27,7 +27,7 @@ kernels of a family share their loads, masks and stores, so more is required.
 """
 
 KIN_LIKENESS = 0.5
-"""The same if the workload, the kernel's name or its file stayed."""
+"""The least share of common lines if the workload, the kernel's name or its file stayed the same."""
 
 _OF_KIN = ("workload", "kernel", "source_path")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -107,7 +107,7 @@ def _from_one_entry_to_one(names: Mapping[str, str], entry_of: Mapping[str, Entr
 _Kernel = tuple[str, str]
 _Kernels = Mapping[_Kernel, list[Launch]]
 _MayBe = Callable[[_Kernel, _Kernel], bool]
-"""Whether a kernel of base may have become one of head."""
+"""True if a kernel of base may have become a kernel of head."""
 
 
 def _by_kernel(launches: Iterable[Launch]) -> _Kernels:
@@ -140,7 +140,7 @@ def _same_source(old: _Kernels, new: _Kernels, may_be: _MayBe) -> dict[_Kernel, 
 def _alike(
     old: _Kernels, new: _Kernels, may_be: _MayBe, base_source: Source, head_source: Source
 ) -> dict[_Kernel, _Kernel]:
-    """Pairs from the most similar down."""
+    """Pairs the most similar kernels first."""
     if len(old) * len(new) > _MAX_PAIRS:
         return {}
     before = {key: _lines(base_source(launches[0]), key[1]) for key, launches in old.items()}

@@ -1,4 +1,4 @@
-"""Which effects of one block may not change places, and whether any did. Pure."""
+"""Decides which effects of one block must keep their order, and finds those that did not. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
 _READS = frozenset({Act.LOAD})
 _ONLY_WRITES = re.compile(r"mbarrier\.(?:init|inval)|cp\.async\.c[ag]\.shared\.global")
 _NAMES_SHARED = re.compile(r"(?:(mbarrier|tcgen05\.commit)|tcgen05\.alloc)\b.*\.shared\b")
-"""What works on an `mbarrier` of 8 bytes, or writes an address of 4 bytes."""
+"""Instructions on an `mbarrier` (8 bytes), or that write an address (4 bytes)."""
 _FENCE_OF_REGISTERS = re.compile(r"wgmma\.fence\b")
 _COLUMNS = re.compile(r"tcgen05\.(?:ld|st)\b.*?\.x(\d+)\.")
 
 
 def meet(values: Values, one: Event, other: Event) -> bool:
-    """Whether the order of two effects counts."""
+    """True if two effects of one thread must keep their order."""
     ours, theirs = one.effect, other.effect
     acts = {ours.act, theirs.act}
     if acts & _WITHOUT_ORDER or (Act.SYNC in acts and PRIVATE in (ours.space, theirs.space)):
@@ -40,10 +40,10 @@ def meet(values: Values, one: Event, other: Event) -> bool:
 
 
 def meet_in_threads(values: Values, one: Event, other: Event) -> bool:
-    """Whether the order of two effects counts that different threads make, with a barrier between them.
+    """True if two accesses that have a barrier between them must keep their order because of other threads.
 
-    What one thread writes behind a barrier, another may have written or read before it, elsewhere in its own
-    order: places of one thread that are apart may be those of two that are not.
+    Even if the accesses of one thread touch different bytes, the first access of one thread may touch the
+    bytes of the second access of another thread.
     """
     acts, spaces = {one.effect.act, other.effect.act}, {one.effect.space, other.effect.space}
     if acts <= _READS or acts & _WITHOUT_ORDER or PRIVATE in spaces or Act.SYNC in acts:
@@ -52,9 +52,10 @@ def meet_in_threads(values: Values, one: Event, other: Event) -> bool:
 
 
 def _orders_registers_alone(one: Event, other: Event) -> bool:
-    """Whether one of two synchronizations is a `wgmma.fence` and the other is not of matrix instructions.
+    """True for a `wgmma.fence` and a synchronization that is not of matrix instructions.
 
-    It orders nothing but what a thread and its matrix instructions do to registers (PTX ISA, "wgmma.fence").
+    A `wgmma.fence` orders only what a thread and its matrix instructions do to registers (PTX ISA,
+    "wgmma.fence").
     """
     names = one.operation.name, other.operation.name
     are_of_matrices = [name.startswith("wgmma.") for name in names]
@@ -62,20 +63,22 @@ def _orders_registers_alone(one: Event, other: Event) -> bool:
 
 
 def _only_touch_others(values: Values, one: Event, other: Event) -> bool:
-    """Whether two copies to shared memory, or two that make or end an `mbarrier`, only write other bytes."""
+    """True for two copies to shared memory, or two instructions that make or end an `mbarrier`, that write
+    different bytes.
+    """
     names = one.operation.name, other.operation.name
     return all(map(_ONLY_WRITES.match, names)) and never_meet(values, one, other)
 
 
 def same_bytes(values: Values, one: Event, other: Event) -> bool:
-    """Whether two accesses surely touch a common byte."""
+    """True if two accesses certainly touch a common byte."""
     base, first, end = _place(values, one)
     behind, begin, last = _place(values, other)
     return one.effect.space == other.effect.space and base == behind != () and first < last and begin < end
 
 
 def never_meet(values: Values, one: Event, other: Event) -> bool:
-    """Whether two accesses of shared memory touch no common byte, whichever threads make them."""
+    """True if two accesses of shared memory touch no common byte, whichever threads execute them."""
     ours, theirs = extent(values, one), extent(values, other)
     if not ours or not theirs or ours.symbol != theirs.symbol:
         return False
@@ -88,13 +91,13 @@ def never_meet(values: Values, one: Event, other: Event) -> bool:
 
 
 class Extent(NamedTuple):
-    """The bytes of shared memory that an access touches, of all threads."""
+    """The bytes of shared memory that an access touches in all threads together."""
 
     symbol: int
-    """The value that the address begins at; -1: shared memory itself."""
+    """The number of the value that `first` is added to; -1 if `first` is an address by itself."""
     first: int
     varying: int
-    """The bits in which the place that a thread touches may be further."""
+    """The bits that may be set in what a thread adds to `first`."""
     size: int
 
     @property
@@ -102,12 +105,12 @@ class Extent(NamedTuple):
         return self.first + self.varying + self.size
 
     def is_apart(self, other: Extent) -> bool:
-        """Whether one of two from the same symbol ends before the other begins."""
+        """True if one ends before the other begins. Both must have the same symbol."""
         return self.end <= other.first or other.end <= self.first
 
 
 def extent(values: Values, event: Event) -> Extent | None:
-    """None for what is not known."""
+    """Returns None if the bytes are not known."""
     if event.number not in values.extents:
         found = extent_of(values, event.operation, event.effect, event.address)
         values.extents[event.number] = found
@@ -138,7 +141,7 @@ def extent_of(values: Values, operation: Operation, effect: Effect, parts: Seque
 
 
 def _is_symbol(values: Values, number: int) -> bool:
-    """Not a special register, which may differ from thread to thread."""
+    """False for special registers, because they may differ between threads."""
     key = values.keys[number]
     return key[0] == "text" and not str(key[1]).startswith("%")
 
@@ -149,9 +152,11 @@ def are_apart(values: Values, one: Event, other: Event) -> bool:
 
 
 def _place(values: Values, event: Event) -> tuple[tuple[object, ...], int, int]:
-    """What accesses of one buffer have in common, the first byte and the one after the last.
+    """Returns (the variable part of the address, the first byte, the byte after the last). Two accesses can
+    be compared only if their variable parts are equal.
 
-    Columns of tensor memory, whose addresses are a lane in the upper and a column in the lower 16 bits.
+    Of tensor memory it counts columns instead of bytes. Its addresses have a lane in the upper 16 bits, and a
+    column in the lower 16 bits.
     """
     columns = _COLUMNS.match(event.operation.name)
     size = int(columns.group(1)) if columns else event.effect.size
@@ -172,11 +177,12 @@ def _place(values: Values, event: Event) -> tuple[tuple[object, ...], int, int]:
 def exchanged(
     values: Values, base: Sequence[Event], head: Sequence[Event], partners: Mapping[int, Event | None]
 ) -> list[tuple[Event, Event]]:
-    """Of effects in two orders: pairs of base that meet, the first of which is behind the second at head.
+    """Lists pairs of effects, in base's order, that must keep their order and have the other order on head.
 
-    Where both sides have synchronization between the two, they meet if any two threads do. Of pairs with the
-    same barrier, and of pairs without one, the one that a reader wants to hear of first.
-    partners: by `id`, of an effect that is edited that of base; None for one that its side alone has.
+    If both sides have synchronization between the two, `meet_in_threads` decides, too. For each barrier, and
+    for all pairs without one, it lists only the pair that a reader should see first.
+    partners: by `id` of an effect, base's effect that corresponds to an edited one; None for an effect that
+    only one side has.
     """
     base, counts = [event for event in base if partners.get(id(event), event)], _synchronizations(base)
     place: dict[tuple[int, int], int] = {}
@@ -214,7 +220,7 @@ def exchanged(
 
 
 def _synchronizations(events: Sequence[Event]) -> dict[int, int]:
-    """How many are in front of each event, by `id`."""
+    """Counts the synchronizations in front of each event, by the `id` of the event."""
     counts = itertools.accumulate((each.effect.act is Act.SYNC for each in events), initial=0)
     return dict(zip(map(id, events), counts, strict=False))
 

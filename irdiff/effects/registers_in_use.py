@@ -1,4 +1,4 @@
-"""Which registers are written while something that runs in the background still uses them. Pure.
+"""Finds registers that are written while an instruction in the background still uses them. Pure.
 
 `wgmma` reads its first factor and adds to its sum until a thread waits for its group; a load of tensor memory
 writes its registers until the thread waits for its loads (PTX ISA, "wgmma.mma_async", "tcgen05.wait").
@@ -14,25 +14,26 @@ LOAD = "tcgen05.ld."
 _MATRIX = "wgmma.mma_async"
 _GROUP, _WAIT = "wgmma.commit_group", "wgmma.wait_group"
 _OF_32_BITS = re.compile(r"%[rf]\d+$")
-"""Not a descriptor or a predicate."""
+"""No descriptors and no predicates."""
 _MAX_AGE = 16
 _Running = dict[tuple[str, int, bool], int]
-"""Of each register, the line of what uses it, and whether this is a matrix instruction: how many groups have
-ended since, in the way on which these are fewest."""
+"""Maps (register, line of the instruction that uses it, is that a matrix instruction) to the number of groups
+that were committed since. If several paths lead here, it is the smallest number.
+"""
 
 
 def overwritten(graph: Graph) -> set[int]:
-    """The lines of what runs, of whose registers one is written."""
+    """Returns the lines of the instructions in the background one of whose registers is written meanwhile."""
     return _flow(graph)[0]
 
 
 def loading(graph: Graph) -> list[set[str]]:
-    """By block, the registers that loads of tensor memory may still write when it is entered."""
+    """Returns, for each block, the registers that loads of tensor memory may still write at its begin."""
     return [{register for register, _, is_matrix in own if not is_matrix} for own in _flow(graph)[1]]
 
 
 def _flow(graph: Graph) -> tuple[set[int], list[_Running]]:
-    """The lines as of `overwritten`, and what runs when each block is entered."""
+    """Returns the lines of `overwritten`, and the instructions that still run when each block is entered."""
     lines = set[int]()
     entering: list[_Running] = [{} for _ in graph]
     names = {each.operation.name for node in graph for each in node.block.instructions}
@@ -50,7 +51,7 @@ def _flow(graph: Graph) -> tuple[set[int], list[_Running]]:
 
 
 def _through(node: BlockNode, running: _Running, lines: set[int]) -> _Running:
-    """What runs at the end of a block; adds to `lines`."""
+    """Returns the instructions that still run at the end of a block. Adds to `lines`."""
     for each in node.block.instructions:
         name = each.operation.name
         is_matrix = name.startswith(_MATRIX)

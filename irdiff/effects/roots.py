@@ -1,4 +1,4 @@
-"""Where two values that are not equal begin to differ: the operations that are not the same. Pure."""
+"""Finds where two values begin to differ: the operations that are not the same. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irdiff.effects.numbering import NumberedFunction
 from irdiff.effects.samples import Samples
 
 _MAX_PAIRS = 50_000
-"""The most pairs of values that are looked at in all, however often."""
+"""The most pairs of values that one `Roots` looks at. A pair counts each time."""
 Linear = tuple[int, tuple[tuple[int, int], ...]]
 _NEAR = 5
 _CLEARLY = 0.5
@@ -22,8 +22,8 @@ _LINEAR = frozenset(["sum", "bits"])
 _CLOSE = frozenset({Likeness.NEAR, Likeness.EQUAL})
 _COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
 _SET_BY_A_LAUNCH = re.compile(r"s(?:1?\d|20)|v[0-2]|%.*")
-"""At most 16 scalar registers of the user, 5 of the system. Source: "User Guide for AMDGPU Backend" of LLVM,
-"Initial Kernel Execution State".
+"""Registers that have a value when a kernel begins: at most 16 scalar registers of the user, and 5 of the
+system. Source: "User Guide for AMDGPU Backend" of LLVM, "Initial Kernel Execution State".
 """
 
 
@@ -33,17 +33,17 @@ class Root(NamedTuple):
     base: int
     head: int
     constants: tuple[int, int] | None = None
-    """Where nothing but a constant differs."""
+    """Set if nothing but a constant differs."""
     similarity: Likeness = Likeness.UNKNOWN
-    """What samples say of the two."""
+    """The result of comparing the two values on samples."""
     is_guess: bool = False
-    """Whether operands that may change places lie above it: which belongs to which is not known."""
+    """True below an operation whose operands may change places: irdiff may have paired the wrong ones."""
     is_cut: bool = False
-    """Whether the walk ended here: it differs somewhere below."""
+    """True if the search ended here. The two values begin to differ somewhere below."""
 
 
 class Roots:
-    """Remembers which pairs it has seen."""
+    """Finds the roots of pairs of values, each pair once."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Roots:
         shared: Collection[int],
         partners: Mapping[int, int],
     ) -> None:
-        """partners: of the effects that only one side has, which of base is compared with which of head."""
+        """partners: maps an effect that only base has to the effect of head that it is compared with."""
         self._values = base.values
         self._partners = partners
         self._taken_for = {head: base for base, head in partners.items()}
@@ -62,10 +62,14 @@ class Roots:
         self._found: dict[tuple[int, int], list[Root]] = {}
         self._looked = 0
         self._steps: dict[tuple[int, int], tuple[bool, list[tuple[int, int]]] | Root] = {}
-        """The pairs that a pair leads to, after whether they are a guess, or the root that it is."""
+        """Maps a pair to its root if it is one; else to (whether its operands are a guess, the pairs of
+        operands).
+        """
 
     def between(self, base: int, head: int) -> list[Root]:
-        """Empty where the values are equal, or differ only since effects do that are a pair."""
+        """Returns nothing if the values are equal, or differ only because they come from effects that are
+        partners.
+        """
         roots = self._found.get((base, head))
         if roots is None:
             roots = self._found[base, head] = list(self._walk(base, head))
@@ -111,7 +115,7 @@ class Roots:
         return len(below) > 1 and self._is_ambiguous(base, head), below
 
     def _is_ambiguous(self, base: int, head: int) -> bool:
-        """Whether operands that may change places belong together in one way as well as in another."""
+        """True if the operands may change places, and it is unclear which of them belong together."""
         if not self._commutes(base):
             return False
         ours, theirs = (operands_of(self._values.keys[each])[:2] for each in (base, head))
@@ -120,22 +124,22 @@ class Roots:
         return abs(self._likeness(ours, theirs) - self._likeness(ours, theirs[::-1])) < _CLEARLY
 
     def tried(self, base: int, head: int) -> Likeness:
-        """What samples say of two values, with all that is taken for one another."""
+        """Compares two values on samples. Partners count as equal."""
         return self._samples.compare(base, head)
 
     def are_equal_where(self, base: int, head: int, conditions: Collection[tuple[int, bool]]) -> bool:
-        """As of `Samples`, with all that is taken for one another."""
+        """As `Samples.are_equal_where`. Partners count as equal."""
         return self._samples.are_equal_where(base, head, conditions)
 
     def is_rounding(self, root: Root) -> bool:
-        """Whether two floats are near, or were equal in every sample."""
+        """True for two floats that are near, or equal in every sample."""
         return root.similarity in _CLOSE and bool(self._samples.fields(root.base, root.head))
 
     def may_be_equal(self, root: Root) -> bool:
-        """Whether two values may be equal wherever they are used, whatever samples say.
+        """True if two values may be equal wherever they are used, whatever samples say.
 
-        Any value may stand for a register that nothing wrote and no launch sets. And who puts `or` for a sum
-        may know that no bit is in both, of variables of loops for example.
+        A compiler may use any value in place of a register that nothing wrote and no launch sets. And it may
+        use `or` in place of a sum if it knows that no bit is set in both operands, as in variables of loops.
         """
         base, head = (self._values.keys[each] for each in (root.base, root.head))
         is_unwritten = base[0] == "undefined" and not _SET_BY_A_LAUNCH.fullmatch(str(base[1]))
@@ -169,14 +173,14 @@ class Roots:
         return Root(base, head)
 
     def _may_be_one(self, one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
-        """Whether two terms are the same, or the same variable of a loop."""
+        """True if two terms are the same, or are variables of the same loop that may be the same."""
         if one is None or other is None or one == other:
             return one == other
         keys = self._values.keys[one[0]], self._values.keys[other[0]]
         return one[1] == other[1] and keys[0][0] == keys[1][0] == "join" and keys[0][1] == keys[1][1]
 
     def _begins(self, side: int, constant: int, terms: tuple[tuple[int, int], ...]) -> int:
-        """A sum, with the constants that variables of loops begin with."""
+        """Returns the constant of a sum if variables of loops have the values that they begin with."""
         entering = ((self.joins[side].get(atom, (atom,))[0], times) for atom, times in terms)
         return constant + sum((self._values.value_of(first) or 0) * times for first, times in entering)
 
@@ -186,7 +190,7 @@ class Roots:
         return [self._values.linear(width, number) for number in numbers]
 
     def _below(self, base: int, head: int) -> list[tuple[int, int]] | None:
-        """The pairs of operands that may differ; None where the operations themselves do."""
+        """Returns the pairs of operands that may differ; None if the operations themselves differ."""
         one, other = self._values.keys[base], self._values.keys[head]
         if {one[0], other[0]} <= _LINEAR:
             of_bits = self._of_bits(one, other) if one[0] == other[0] == "bits" else None
@@ -229,7 +233,9 @@ class Roots:
         return [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
 
     def _likeness(self, ours: Sequence[int], theirs: Sequence[int]) -> float:
-        """How alike the first two operands are: the same, of one kind, made of what the same effects give."""
+        """Rates the similarity of the first two operands: equal values, equal operations, results of the same
+        effects.
+        """
         likeness = 0.0
         for a, b in zip(ours[:2], theirs[:2], strict=True):
             mine, its = self._effects_below(a), self._effects_below(b)
@@ -238,7 +244,7 @@ class Roots:
         return likeness
 
     def _effects_below(self, number: int) -> frozenset[int]:
-        """The effects that a value is near to, by their numbers at base."""
+        """Returns the effects that a value is computed from in few steps, by their numbers on base."""
         effects_near = self._near.get(number)
         if effects_near is None:
             effects, waiting = set[int](), [(number, _NEAR)]
@@ -253,7 +259,9 @@ class Roots:
         return effects_near
 
     def _is_guarded(self, key: Key) -> bool:
-        """Whether it chooses what an effect gives or what was there, by the predicate of the effect."""
+        """True for a choice between the result of an effect and the value before it, by the effect's
+        predicate.
+        """
         parts = [self._values.keys[each] for each in key[2:]]
         events = [self._values.keys[each[1]] for each in parts if each[0] == "part"]
         return any(each[0] == "event" and each[2] in (key[1], self._values.invert(key[1])) for each in events)
@@ -280,7 +288,7 @@ class Roots:
 
 
 def _entering(side: NumberedFunction) -> dict[int, tuple[int, ...]]:
-    """What enters the joins of each class, by the join's number."""
+    """Maps the number of each join to the values that enter it."""
     return {
         side.values.node("join", block, joins[register]): values
         for block, joins in enumerate(side.joins)

@@ -1,8 +1,9 @@
-"""Tries values on samples: what a kernel reads gets numbers by chance, and both sides the same. Pure.
+"""Compares values on samples: everything that a kernel reads gets random numbers, the same on both sides.
+Pure.
 
-Equal results prove nothing. Different ones show that two values differ, with an example; near ones that only
-rounding differs. For what is near, each value is computed anew a few times, with other rounding wherever one
-side alone rounds. A value is not tried where something in it is computed in a way that nothing here knows.
+Equal results prove nothing. Different results show that two values differ, and near results that only
+rounding differs. To decide what is near, each value is computed a few more times, with other rounding in each
+operation that only one side has. A value that depends on an unknown operation is not computed.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from irdiff.effects.values import Values
 from irdiff.ir.program import Act, Operation
 
 _AROUND, _SIGNED, _INTEGERS, _SMALL, COUNT = 6, 14, 22, 26, 34
-"""Samples. The first are floats around the constants of both computations, then of several magnitudes, with
-signs and then without. From `_INTEGERS` on they are integers of several magnitudes, and at last small
-ones, so that equal ones meet.
+"""Where each kind of samples ends: floats around the constants of both computations; floats of several
+magnitudes with both signs; the same without signs; integers of several magnitudes; small integers, so that
+equal ones occur.
 """
 _FLOATS = (0x2C, 0x34, 0x38, 0x3C, 0x3E, 0x3F, 0x40, 0x42, 0x48)
 """The upper bytes of floats, of any format: of f32 from 2e-12 to 5e5, of f16 from 0.06 to 16."""
 _RUNS = 4
-"""How often a value is computed with other rounding."""
+"""The number of computations with other rounding."""
 _OPAQUE = frozenset({"join", "event", "waited for", "like", "parameter", "undefined"})
 _GIVEN = frozenset({"parameter", "undefined", "like"})
 _THREAD = re.compile(r"workitem\.id\.x$|sreg\.tid\.x$")
 _GIVES_ANY = re.compile(r"ld\.param|s_load_dword|elect\.|llvm\.nvvm\.elect")
-"""What a kernel is given, and which lane is chosen, may be any."""
+"""Parameters of a kernel, and the number of an elected lane, may have any value."""
 _ENOUGH = 4
-"""Samples in which a condition is true."""
+"""The fewest samples in which all conditions have the required truths."""
 _OF_OTHER_DIMENSIONS = {"%tid.y": 0, "%tid.z": 0, "%ntid.y": 1, "%ntid.z": 1}
 """Blocks of Triton have one dimension."""
 _SIGN_EXTENDS = re.compile(r"\.s\d+$|_s(?:byte|short)|_i(?:8|16)$")
@@ -65,14 +66,16 @@ _LIMIT_OF_INTEGERS = 0x4F00_0000
 
 class Samples:
     def __init__(self, values: Values, shared: Collection[int], partners: Mapping[int, int]) -> None:
-        """shared: values that both sides have; partners: by value of head, which of base is taken for it."""
+        """shared: values that both sides have. partners: maps a value of head to the value of base that
+        counts as equal to it.
+        """
         self._values = values
         self._shared = shared
         self._partners = dict(partners)
         self._tried: dict[tuple[int, int], Tried | None] = {}
         """By number and run; run 0 rounds to nearest."""
         self._unsure: set[int] = set()
-        """The values in which something has any bits that may have only some."""
+        """Values that depend on one whose random bits may be bits that it never has."""
         self._singular: set[int] = set()
         """The values of one side alone in which that side divides, or takes a root or a logarithm."""
         self._edges: Edges | None = None
@@ -82,14 +85,16 @@ class Samples:
         """
 
     def take(self, head: int, base: int) -> None:
-        """Takes a value of head for one of base from now on, if it is taken for none."""
+        """From now on the value of head counts as equal to the value of base, unless it has a partner."""
         if head not in self._partners and head not in self._shared:
             self._partners[head] = base
             self._edges = None
             self._tried = {number: tried for number, tried in self._tried.items() if tried is not None}
 
     def compare(self, base: int, head: int) -> Likeness:
-        """Of integers it is not known which may be negative, so they are not tried."""
+        """Compares integers only in samples without signs, because an integer may be one that is never
+        negative.
+        """
         ours, theirs = self.of(base), self.of(head)
         if ours is None or theirs is None:
             return Likeness.UNKNOWN
@@ -124,7 +129,7 @@ class Samples:
         return self._edges.are_near(base, head)
 
     def are_equal_where(self, base: int, head: int, conditions: Collection[tuple[int, bool]]) -> bool:
-        """Whether two values differ, but in no sample in which conditions have these truths."""
+        """True if two values differ in some sample, but in none in which the conditions have these truths."""
         ours, theirs = self.of(base), self.of(head)
         truths = [(self.of(number), truth) for number, truth in conditions]
         if ours is None or theirs is None or any(tried is None for tried, _ in truths):
@@ -138,7 +143,9 @@ class Samples:
         return len(places) >= _ENOUGH and equal.issuperset(places) and len(equal) < COUNT
 
     def differ_at_a_bound(self, base: int, head: int) -> bool:
-        """Whether two comparisons with one value that a kernel is given differ for some of its values."""
+        """True if two comparisons with the same parameter of the kernel have different outcomes for some
+        value of it.
+        """
         keys = [self._values.keys[each] for each in (base, head)]
         if keys[0][0] == keys[1][0] == "not":
             keys = [self._values.keys[key[1]] for key in keys]
@@ -155,7 +162,7 @@ class Samples:
 
     @functools.cached_property
     def _constants(self) -> list[int]:
-        """The bits of the floats that operations of either side have as constants."""
+        """Returns the bits of all floating-point constants of both sides."""
         values = self._values
         operands = (
             operand
@@ -169,7 +176,7 @@ class Samples:
         )
 
     def _by_chance(self, seed: object) -> Tried:
-        """Bits that are a number in each format of floats; then integers."""
+        """Returns random values: bits that are a number in every floating-point format, then integers."""
         dice = random.Random(repr(seed))  # noqa: S311 - samples, the same each time
         around = [_around(self._constants, dice) for _ in range(_AROUND)]
         large = [
@@ -189,7 +196,7 @@ class Samples:
         return nearness.fields(self._values, base, head)
 
     def of(self, number: int, run: int = 0) -> Tried | None:
-        """What a value is in each sample; None where that cannot be said."""
+        """Returns the value in each sample; None if it cannot be computed."""
         waiting = [number]
         while waiting:
             now = waiting[-1]
@@ -213,7 +220,7 @@ class Samples:
         return self._tried[number, run]
 
     def _disturbed(self, number: int, run: int, below: list[int]) -> Tried | None:
-        """With other rounding in what one side alone computes."""
+        """Computes a value with other rounding in each operation that only one side has."""
         plain = self.of(number)
         parts = [self._tried[each, run] for each in below]
         if plain is None or None in parts or number in self._shared:
@@ -315,7 +322,7 @@ def _is_singular(key: Key) -> bool:
 
 
 def _narrow(tried: Tried, load: Operation) -> Tried:
-    """What a load of fewer than 32 bits gives: a number below 256, for example."""
+    """Limits the samples of a load of fewer than 32 bits to what it can return, such as numbers below 256."""
     effect = load.effect
     if not effect or effect.act is not Act.LOAD or effect.size not in (1, 2) or "d16" in load.name:
         return tried
@@ -344,13 +351,13 @@ def _same(one: Bits, other: Bits) -> bool:
 
 
 def _are_apart(results: tuple[tuple[Bits, ...], tuple[Bits, ...]]) -> bool:
-    """Whether both sides give one result, however they round, and not the same."""
+    """True if each side has one result, however it rounds, and the two results differ."""
     ours, theirs = ({to_int(each, 64) for each in side} for side in results)
     return len(ours) == len(theirs) == 1 and ours != theirs
 
 
 def _bits_of_constant(key: Key) -> int | None:
-    """Of one that is finite and not 0."""
+    """Returns None for 0, and for a constant that is not finite."""
     bits = int(key[1]) if key[0] == "const" else literal(str(key[1])) if key[0] == "text" else None
     if not bits or (isinstance(bits, float) and not math.isfinite(bits)):
         return None
@@ -359,7 +366,7 @@ def _bits_of_constant(key: Key) -> int | None:
 
 
 def _around(constants: Sequence[int], dice: random.Random) -> int:
-    """A float between half and twice a constant, of either sign."""
+    """Returns the bits of a random float between half and twice a constant, with either sign."""
     near = dice.choice(constants)
     return min(max((near & ~_SIGN) + dice.randrange(-1 << 23, 1 << 23), 0), _LARGEST) | dice.choice(
         (0, _SIGN)
@@ -367,7 +374,7 @@ def _around(constants: Sequence[int], dice: random.Random) -> int:
 
 
 def _aligned(tried: Tried, factor: int = _MULTIPLE) -> Tried:
-    """Sizes, pointers and counters, of which a compiler may know that they are multiples."""
+    """Rounds samples of sizes, pointers and counters: a compiler may know that these are multiples."""
     return tuple(value * factor if value < factor else value & -factor for value in map(to_int, tried))
 
 

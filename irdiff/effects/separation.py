@@ -1,9 +1,9 @@
-"""Which accesses of memory may run without a barrier between them, over all paths. Pure.
+"""Finds accesses of memory that base separates by a barrier on every path, and head does not. Pure.
 
-A barrier that is gone matters where two accesses that may touch the same bytes, one of them a writer, are
-kept apart at base and not at head. A way from one access to another is described by the separators on it, and
-by which of them stand before which; a way of head is right if that of base on the same path of blocks has no
-more of these.
+A barrier that is gone matters if two accesses that may touch the same bytes, one of them a writer, are
+separated on base and not on head. A *separator* is a barrier or another synchronization. A way from one
+access to another is described by the separators on it, and by which of them stand before which. A way of head
+is right if that of base on the same path of blocks has no more of these.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from irdiff.effects.values import Values
 from irdiff.ir.program import PRIVATE, Act
 
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Act.SYNC, Act.OPAQUE})
-"""And what other synchronization a barrier makes known to other threads, as a wait."""
+"""With other synchronization, such as a wait, whose effect a barrier makes known to other threads."""
 _SEPARATORS = re.compile(
     r"(?:bar|barrier)(?:\.cta)?\.sync|fence\.proxy\.async|tcgen05\.wait|s_barrier|llvm\..*barrier"
 )
@@ -32,13 +32,13 @@ _MAX_ACCESSES = 700
 
 class Lost(NamedTuple):
     pair: tuple[Event, Event] | None
-    """Two that are not kept apart any more; None where there are none."""
+    """Two accesses that are no longer separated; None if there are none."""
     is_complete: bool
-    """Whether all accesses are the same, and none stands on another side of another synchronization."""
+    """True if both sides have the same accesses, and none has moved across another synchronization."""
 
 
 class Separation:
-    """Of two functions, with what it was asked before."""
+    """Compares the separators of two functions. Keeps its answers."""
 
     def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
         self._base, self._head = base, head
@@ -57,7 +57,7 @@ class Separation:
 
     @functools.cached_property
     def _leaves_groups(self) -> bool:
-        """Whether any wait leaves groups unfinished."""
+        """True if a wait lets groups stay pending."""
         events = (
             event for side in (self._base, self._head) for block in side.blocks for event in block.events
         )
@@ -70,7 +70,7 @@ class Separation:
         return Uniform(self._base)
 
     def lost(self, barrier: Event) -> Lost:
-        """By barriers like this."""
+        """Returns accesses that barriers of this kind no longer separate."""
         kind = ways.kind_of(barrier)
         if kind not in self._lost:
             self._lost[kind] = self._compute(barrier)
@@ -112,7 +112,7 @@ class Separation:
         return Lost(max(overlapping, key=_is_told_first, default=None), is_complete)
 
     def _is_alone(self, kind: object) -> bool:
-        """Whether separators of this kind are all that one side has more of."""
+        """True if both sides have equally many separators of every other kind."""
         ours, theirs = (
             Counter(
                 own
@@ -125,10 +125,10 @@ class Separation:
         return ours == theirs
 
     def _is_waited_for_by_all(self, one: Event, other: Event) -> bool:
-        """Whether one is a wait for an `mbarrier` that has nothing to do with the other.
+        """True if one of the two is a wait for an `mbarrier` that needs no barrier between it and the other.
 
-        It touches nothing but the `mbarrier`. What it waits for, each thread may use that waits itself; what
-        changes the phase has to be kept from it.
+        A wait touches only its `mbarrier`, and each thread that waits itself may use what it waited for. But
+        an instruction that changes the phase of the `mbarrier` must stay separated from the wait.
         """
         if ways.ENDS_WAITING.match(other.operation.name):
             return one.effect.act is not Act.OPAQUE and not one.operation.name.startswith("mbarrier")
@@ -147,7 +147,7 @@ _Pair = tuple[Event, Event]
 
 
 class _Paths:
-    """The ways of both sides from accesses to others, by the separators on them."""
+    """The paths of both sides from one access to another, described by the separators on them."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class _Paths:
         return self._both[0].lead_to(self._bits[access])
 
     def worse(self, access: int, kinds: Iterable[ways.Kind]) -> int:
-        """As of `WaysOfBoth.worse`, by separators of some kinds."""
+        """Applies `WaysOfBoth.worse` to the separators of some kinds."""
         own = frozenset(kinds)
         mask = self._masks.get(own)
         if mask is None:
@@ -188,7 +188,7 @@ class _Paths:
 
 
 def _needed(values: Values, pair: _Pair, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
-    """Those that keep two accesses apart, which their names tell."""
+    """Yields the kinds of separators that separate these two accesses. Their names decide."""
     needed = dict[str, bool]()
     for kind in kinds:
         name = kind[0]
@@ -199,7 +199,9 @@ def _needed(values: Values, pair: _Pair, kinds: Iterable[ways.Kind]) -> Iterator
 
 
 def _felt(one: Event, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
-    """Those that may order something behind an access: a wait of tensor memory is for its loads or stores."""
+    """Yields the kinds of separators that may order something behind an access. A wait of tensor memory is
+    either for loads or for stores.
+    """
     for kind in kinds:
         name = kind[0]
         is_other = name.startswith("tcgen05.wait::") and not one.operation.name.startswith(
@@ -210,7 +212,7 @@ def _felt(one: Event, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
 
 
 def is_divided(side: NumberedFunction, barrier: Event) -> bool:
-    """Whether another branch has the same barrier: there, specialized warps may meet."""
+    """True if another branch has the same barrier, where specialized warps may meet."""
     ahead, seen, open_ = [0] * len(side.graph), {0}, [0]
     while open_:  # `ahead` of an open block is still 0, so no way leads through the next round of a loop
         number, targets = open_[-1], side.graph[open_[-1]].targets
@@ -244,12 +246,12 @@ def _accesses(side: NumberedFunction, separators: Collection[tuple[object, ...]]
 
 
 def _keeps_order(pair: _Pair) -> bool:
-    """Whether one of two acquires, releases or is volatile: a barrier tells all threads what it saw."""
+    """True if either access acquires, releases or is volatile: a barrier tells all threads what it saw."""
     return any(each.operation.keeps_order for each in pair)
 
 
 def _is_of_llvm(event: Event) -> bool:
-    """Whether it is a copy of LLVM IR: what waits for it is not read here."""
+    """True for a copy of LLVM IR. The instructions that wait for it are not read here."""
     return event.effect.act is Act.COPY and event.operation.name.startswith("llvm.")
 
 

@@ -1,4 +1,6 @@
-"""Which barriers all threads reach that they wait for: under conditions that are the same in all. Pure."""
+"""Finds barriers that all threads reach, because the branches around them have the same outcome in all
+threads. Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _MAX_NODES = 20_000
 
 
 def is_harmless(side: NumberedFunction, event: Event) -> bool:
-    """Whether synchronization that only this side has changes nothing."""
+    """True if synchronization that only this side has cannot change what the kernel does."""
     name = event.operation.word
     if event.effect.act is Act.STATES:
         return True
@@ -38,7 +40,7 @@ def is_harmless(side: NumberedFunction, event: Event) -> bool:
 
 
 class Uniform:
-    """Which values are the same in all threads of a block."""
+    """Decides which values are the same in all threads of a thread block."""
 
     def __init__(self, side: NumberedFunction) -> None:
         self._side = side
@@ -54,13 +56,15 @@ class Uniform:
         self._on_every_way: dict[int, set[tuple[int, bool]]] = {}
 
     def is_reached_by_all(self, event: Event) -> bool:
-        """Not counting a loop that goes on until the event itself says so."""
+        """Leaves out conditions that are computed from the result of the event itself, as in a loop that
+        waits.
+        """
         blocks = (n for n, block in enumerate(self._side.blocks) if event in block.events)
         conditions = (each for number in blocks for each in self._conditions(number))
         return not any(self._varies(each, event.number) for each in conditions)
 
     def _conditions(self, number: int) -> list[int]:
-        """Of the branches that decide whether, or how often, a block runs."""
+        """Returns the conditions of the branches that decide whether, or how often, a block runs."""
         conditions, waiting, seen = list[int](), [number], set[int]()
         while waiting:
             now = waiting.pop()
@@ -75,12 +79,14 @@ class Uniform:
         return conditions
 
     def is_exit(self, branch: int) -> bool:
-        """Whether one way from a branch leads back to it, and another does not."""
+        """True if one path from a branch leads back to it, and another does not."""
         leading = {branch in _reached(self._targets, target, -1) for target in self._targets[branch]}
         return len(leading) > 1
 
     def on_every_way_to(self, event: Event) -> set[tuple[int, bool]]:
-        """Conditions of branches that are so whenever an effect is reached."""
+        """Returns (condition, its outcome) for the branches that always have this outcome when an effect is
+        reached.
+        """
         place = next(n for n, block in enumerate(self._side.blocks) if event in block.events)
         if place not in self._on_every_way:
             self._on_every_way[place] = self._conditions_on_every_way(place)
@@ -117,9 +123,10 @@ class Uniform:
         )
 
     def _varies(self, value: int, trusted: int) -> bool:
-        """By all that it is computed from; a variable of a loop by the branches around it, too.
+        """True if a value may differ between threads. It looks at everything that the value is computed from;
+        for a variable of a loop, at the conditions around the loop, too.
 
-        trusted: an event whose result is taken as the same in all threads.
+        trusted: an event whose result is taken for the same in all threads.
         """
         waiting, seen = [value], {trusted}
         while waiting:
@@ -148,7 +155,7 @@ class Uniform:
 
 
 def _may_write(event: Event, space: str) -> bool:
-    """Of global memory, copies and matrix instructions are taken for writers of none that threads load."""
+    """Assumes that copies and matrix instructions write no global memory that threads load."""
     if event.effect.act in (Act.STORE, Act.ATOMIC):
         return not space or event.effect.space in ("", space)
     return event.effect.act is Act.OPAQUE or (
@@ -157,12 +164,12 @@ def _may_write(event: Event, space: str) -> bool:
 
 
 def _always_before(targets: Sequence[Sequence[int]], place: int) -> list[int]:
-    """The blocks that every way to a block leads through."""
+    """Returns the blocks that every path to a block leads through."""
     return [each for each in range(len(targets)) if each == place or place not in _reached(targets, 0, each)]
 
 
 def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[int]:
-    """The blocks on ways from one, itself among them, that do not lead through another."""
+    """Returns the blocks on paths from `begin`, itself included, that do not lead through `without`."""
     reached, waiting = set[int](), [begin] * (begin != without)
     while waiting:
         number = waiting.pop()
@@ -173,7 +180,7 @@ def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[
 
 
 def _always_behind(targets: Sequence[Sequence[int]]) -> list[set[int]]:
-    """By block, itself and those that every way from it to an end leads through."""
+    """Returns, for each block, itself and the blocks that every path from it to an end leads through."""
     everything = set(range(len(targets)))
     behind = [{number} if not own else set(everything) for number, own in enumerate(targets)]
     changed = True
