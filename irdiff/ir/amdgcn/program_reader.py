@@ -1,8 +1,9 @@
 """Reads canonical AMD assembly as blocks of instructions of 32-bit registers. Pure.
 
-A vector instruction writes in the lanes that `exec` has. `s_waitcnt` is no effect: `waits` says of each
-operand whether it is there when it is read. What a call does is not known, so a text with calls is not read.
-Suffixes that name only an encoding (`_e32`, `_e64`) are dropped. Source: AMD Instinct MI300 ISA.
+A vector instruction writes in the lanes whose bits are set in `exec`. `s_waitcnt` is no effect: `waits` says
+for each operand whether it has arrived when it is read. A text with calls is not read, because it is not
+known what they do. Suffixes that name only an encoding (`_e32`, `_e64`) are dropped. Source: AMD Instinct
+MI300 ISA.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _MODIFIER = re.compile(
 )
 _OFFSET = re.compile(r"offset:(-?\w+)")
 _HINT = "nt"
-"""Which caches keep what is accessed (MI300 ISA, "Memory Scopes and Temporal Hints")."""
+"""Says which caches keep what is accessed (MI300 ISA, "Memory Scopes and Temporal Hints")."""
 _BYTES = {
     name: size
     for size, names in (
@@ -99,7 +100,7 @@ _SELECTION = re.compile(r"(?:src([01])|dst)_sel:(?:(BYTE|WORD)_([0-3])|DWORD)$")
 _WIDE = re.compile(r"_b64|_u64|_i64|v_(?:add|mul|fmac?|max|min)_f64|cndmask|addc|subb|saveexec")
 _COMPARISON = re.compile(r"[vs]_cmp(?:k)?_(eq|lg|ne|lt|le|gt|ge)_([iu])(32|64|16)$")
 _SHORT_LITERAL = re.compile(r"s_movk_i32$|s_cmpk_\w+_i32$")
-"""Their literals have 16 bits and a sign (MI300 ISA, "SOPK Instructions")."""
+"""Instructions whose literals have 16 bits and a sign (MI300 ISA, "SOPK Instructions")."""
 _LEAST_INLINE = -16
 """Smaller numbers are written without a sign."""
 _STEPS = """
@@ -118,7 +119,9 @@ v_lshl_or_b32: shl 32 0 1, or 32 -1 2; v_and_or_b32: and 32 0 1, or 32 -1 2
 v_bfe_u32 s_bfe_u32: field 32 0 1 2; v_xad_u32: xor 32 0 1, add 32 -1 2
 v_add_lshl_u32: add 32 0 1, shl 32 -1 2
 """
-"""Instructions that are functions of `Values`, in a row: name, width, which sources; -1: the last result."""
+"""The functions of `Values` that an instruction computes, one after another: name, width, numbers of the
+sources. -1 is the last result.
+"""
 _COMPUTED = {
     name: [(step.split()[0], *map(int, step.split()[1:])) for step in steps.split(",")]
     for rule in re.split(r"[;\n]", _STEPS.strip())
@@ -128,21 +131,22 @@ _COMPUTED = {
 _PAIR = "pack", 0
 _FIELD = re.compile(r"0x[0-9a-f]+$|\d+$")
 _SAME_VALUE = {"v_rcp_iflag_f32": "v_rcp_f32"}
-"""They give the same value, and differ in the exceptions that they raise, which no kernel of Triton enables.
-Source: AMD Instinct MI300 ISA, V_RCP_IFLAG_F32.
+"""Instructions that return the same value. They differ only in the exceptions that they raise, and no kernel
+of Triton enables these. Source: AMD Instinct MI300 ISA, V_RCP_IFLAG_F32.
 """
 _THREADS = ".max_flat_workgroup_size:"
 _COUNTS = re.compile(
     r"\.?(?:amdhsa_next_free|amdhsa_accum_offset|amdhsa_reserve|set |size |\w+_count:|[sva]gpr)"
     r"|(?:- )?\.[sva]gpr\w*:|\.p2align|\.uniform_work_group_size:"
 )
-"""How many registers there are: another assignment of registers has other counts. And that a launch is of
-whole blocks, as each of Triton is (LLVM, "User Guide for AMDGPU Backend", "uniform_work_group_size").
+"""Declarations that are not compared: numbers of registers, which depend on their assignment; and that a
+launch has only whole blocks, as each launch of Triton has (LLVM, "User Guide for AMDGPU Backend",
+"uniform_work_group_size").
 """
 
 
 def read(lines: Sequence[str]) -> Program:
-    """Leaves out wait states of which `wait_states` knows what they are for. Raises ReadError."""
+    """Leaves out each `s_nop` whose purpose `wait_states` knows. Raises ReadError."""
     functions: dict[str, Function] = {}
     declarations: list[str] = []
     explained = wait_states.explained(lines)
@@ -179,7 +183,7 @@ def read(lines: Sequence[str]) -> Program:
 
 
 def _pointer_to_arguments(lines: Sequence[str], kernel: str) -> tuple[str, ...]:
-    """The registers that hold the address of a kernel's arguments when it begins; empty if none do.
+    """Returns the registers that hold the address of a kernel's arguments when it begins; empty if none do.
 
     Source: LLVM, "User Guide for AMDGPU Backend", "Initial Kernel Execution State".
     """
@@ -196,9 +200,9 @@ def _pointer_to_arguments(lines: Sequence[str], kernel: str) -> tuple[str, ...]:
 
 
 def _without_loads_of_arguments(blocks: Sequence[CodeBlock], pointer: tuple[str, ...]) -> Sequence[CodeBlock]:
-    """What a launch passes stays as it is while the kernel runs: these loads are no accesses, but values.
+    """Turns loads of the kernel's arguments into values: while the kernel runs, nothing writes its arguments.
 
-    Only where no way leads to the load on which one of both registers of the pointer is written.
+    Leaves a load as it is if one of the two registers of the pointer may have been written before it.
     """
     if not pointer:
         return blocks
@@ -238,7 +242,7 @@ def _with_arguments(instructions: Sequence[Instruction], pointer: tuple[str, ...
 
 
 def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
-    """Where a text sets modes, floating-point operations read them, as how they round."""
+    """If a text sets modes, makes floating-point operations read them: they decide how these round."""
     if not any(_MODES.match(each.operation.name) for block in blocks for each in block.instructions):
         return tuple(blocks)
     changed: dict[Operation, Operation] = {}
@@ -273,7 +277,9 @@ def _line(code: str) -> Line:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _template(texts: tuple[str, ...], registers: tuple[tuple[str, int], ...]) -> Template:
-    """With registers that are numbered through; `registers`: the kind and number of each operand."""
+    """Reads a line whose registers are numbered from 0. registers: (kind, how many registers) of each
+    operand.
+    """
     code, names = texts[0], list[str]()
     for (kind, count), text in zip(registers, texts[1:], strict=True):
         first, last = len(names), len(names) + count - 1
@@ -285,17 +291,17 @@ def _template(texts: tuple[str, ...], registers: tuple[tuple[str, int], ...]) ->
 
 
 class _Reader:
-    """The instructions of one line. What it computes between has names that the next line takes again."""
+    """Reads the instructions of one line. The next line uses the same names for its intermediate results."""
 
     def __init__(self, code: str) -> None:
         self.unknown: list[str] = []
         self.instructions: list[Instruction] = []
         self.hints: list[str] = []
         self.exit: tuple[str, str | None, str, bool] | None = None
-        """As of `Body.leave`."""
+        """The arguments of `Body.leave`."""
         self._names = 0
         self._selected: dict[str, str] = {}
-        """The values of operands that are a part of a register."""
+        """The values of operands that are a byte or a half of a register."""
         self._read(code)
 
     def _new(self) -> str:
@@ -307,7 +313,7 @@ class _Reader:
         compute: tuple[str, int] | None = None, *, masked: bool = False, effect: Effect | None = None,
         commutes: bool = False,
     ) -> None:  # fmt: skip
-        """Writes registers; of a result that is one value of 64 bits, the halves."""
+        """Writes registers. If the result is one value of 64 bits, writes its two halves."""
         is_float, is_pair = bool(_FLOAT.match(name)), compute is not None and len(results) == 2
         whole = (self._new(),) if is_pair else results
         self.instructions.append(
@@ -318,7 +324,7 @@ class _Reader:
             self.instructions.append(instruction("half", (register,), whole, ("half", place), masked=masked))
 
     def _source(self, text: str) -> Operand:
-        """One operand; of 64 bits where it is a pair."""
+        """Returns one operand; a pair of registers is one value of 64 bits."""
         if text in self._selected:
             return self._selected[text]
         registers = _registers(text)
@@ -331,7 +337,7 @@ class _Reader:
         return registers[0] if registers else _literal(text)
 
     def _values(self, parts: Sequence[str]) -> list[Operand]:
-        """All registers and literals; pairs as one value."""
+        """Returns all registers and literals; a pair of registers is one value."""
         operands: list[Operand] = []
         for part in parts:
             registers = _registers(part)
@@ -405,9 +411,8 @@ class _Reader:
             self._plain(name, parts, modifiers, changes)
 
     def _of_parts(self, name: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
-        """As a plain instruction on bytes and halves of registers, extended by zeros (MI300 ISA, "SDWA").
-
-        Only of integers, and if it writes zeros around its result.
+        """Reads an instruction on bytes and halves of registers as a plain one on fields, extended with zeros
+        (MI300 ISA, "SDWA"), if it works on integers and writes zeros around its result.
         """
         plain = name.removesuffix("_sdwa")
         matches = [_SELECTION.match(each) for each in modifiers if each != "dst_unused:UNUSED_PAD"]
@@ -439,7 +444,9 @@ class _Reader:
             self._compute(plain, selected, ())
 
     def _single(self, word: str, result: str, texts: Sequence[str], *, masked: bool) -> None:
-        """A sum or product of 32 bits, whichever operands have signs: `v_sub_f32` if one of a sum's has."""
+        """Reads a sum or product of 32-bit floats. Signs of operands become part of the name: a sum with one
+        negative operand is `v_sub_f32`.
+        """
         first, second, *added = map(self._signed, texts)
         added += [(result, False)] * (word == "fmac")
         if added:
@@ -468,7 +475,7 @@ class _Reader:
         self._add(name, (result,), [one[0], other[0]], masked=masked, commutes=word != "sub")
 
     def _signed(self, text: str) -> tuple[Operand, bool]:
-        """A floating-point operand, and whether its negative is taken."""
+        """Returns a floating-point operand, and whether it is negated."""
         sign = text[0] == "-" and not _NUMBER.match(text)
         value = self._source(text[sign:].strip("|"))
         if "|" in text:  # the size of a float is what it is without the highest bit
@@ -499,7 +506,7 @@ class _Reader:
         self._add(name, (result,), (operand, 0), (order, width))
 
     def _plain(self, name: str, parts: list[str], modifiers: tuple[str, ...], changes: list[str]) -> None:
-        """Without rules: what it writes comes first."""
+        """Reads an instruction without rules of its own: the registers that it writes come first."""
         if not re.match(r"[vs]_[a-z]|ds_(?:b?permute|swizzle)", name) or _UNSAFE.match(name):
             self.unknown.append(name)
             self._add(" ".join([name, *modifiers]), (), self._values(parts), effect=Effect(Act.OPAQUE))
@@ -577,7 +584,7 @@ class _Reader:
         )  # fmt: skip
 
     def _scalar_load(self, opcode: re.Match[str], parts: list[str], modifiers: tuple[str, ...]) -> None:
-        """Loads for all lanes at once, 32 bits each."""
+        """Reads a scalar load as loads of 32 bits each."""
         buffer, several, bits, narrow = opcode.groups()
         registers = _registers(parts[0])
         if len(registers) != (int(several or 1) if not bits else int(bits) // 32):
@@ -602,7 +609,9 @@ class _Reader:
         self, act: Act, kind: str, kept: Sequence[str],
         registers: tuple[tuple[str, ...], Sequence[Operand]], place: tuple[Sequence[Operand], Sequence[int]],
     ) -> None:  # fmt: skip
-        """An access as one of each 32 bits, so that it is the same however many an instruction makes."""
+        """Splits an access into accesses of 32 bits, so that it does not matter how many one instruction
+        makes.
+        """
         (first, written), (address, offsets) = registers, place
         if act is Act.LOAD:  # the first of several loads may overwrite the address
             before = [self._new() for _ in address]
@@ -634,7 +643,7 @@ class _Reader:
 
 
 def _words(opcode: str, modifiers: Sequence[str], offset: int) -> list[int]:
-    """Where each 32 bits of an access lie that has several; empty for any other."""
+    """Returns the offset of each 32 bits of a wider access; empty for any other instruction."""
     if match := _TWO.match(opcode):
         width = int(match[2]) // 8
         unit = width * (64 if match[1] else 1)
@@ -646,9 +655,10 @@ def _words(opcode: str, modifiers: Sequence[str], offset: int) -> list[int]:
 
 
 def _with_literals_as_read(name: str, parts: list[str]) -> list[str]:
-    """Operands, with the numbers that an instruction takes its literal for.
+    """Returns the operands, with a literal replaced by the numbers that the instruction reads from it.
 
-    Where the bits of a field begin, and how many there are, is one literal (MI300 ISA, "S_BFE_U32").
+    For example, one literal holds the first bit of a field and the number of its bits (MI300 ISA,
+    "S_BFE_U32").
     """
     literal = parts[-1] if parts and _NUMBER.match(parts[-1]) else ""
     if _SHORT_LITERAL.match(name) and literal and int(literal, 0) >> 15 == 1:  # 0xff80 is -128
@@ -661,7 +671,9 @@ def _with_literals_as_read(name: str, parts: list[str]) -> list[str]:
 
 
 def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:
-    """The operands of both instructions that a packed one is (MI300 ISA, "VOP3P"); empty if not known."""
+    """Returns the operands of the two instructions that a packed one consists of (MI300 ISA, "VOP3P"); empty
+    if they are not known.
+    """
     matches = [_PACKED.match(each) for each in modifiers]
     chosen, halves = (
         {modifier[1]: modifier[2].split(",") for modifier in matches if modifier},
@@ -684,7 +696,7 @@ def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str
 
 @functools.lru_cache(maxsize=1 << 14)
 def _parsed(rest: str) -> tuple[tuple[str, ...], list[str]]:
-    """The modifiers behind the operands, and the operands."""
+    """Returns (the modifiers behind the operands, the operands)."""
     last = (split(rest) or [""])[-1]
     first, _, behind = last.partition(" ")
     if _MODIFIER.fullmatch(first) and first != "off" and not _NAMES_REGISTER.search(first):
@@ -697,7 +709,9 @@ def _parsed(rest: str) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _change(text: str) -> str:
-    """How the sign or size of an operand is taken; empty for a register or a number as it is."""
+    """Returns how an operand is negated, extended or made positive; empty for a register or a number as it
+    is.
+    """
     if match := _TAKEN.match(text):
         return match[1] + match[2]
     if text[0] not in "-|" or _NUMBER.match(text):
@@ -706,7 +720,7 @@ def _change(text: str) -> str:
 
 
 def _unchanged(text: str) -> str:
-    """The operand that `_change` is of."""
+    """Returns the operand without what `_change` returns."""
     return match[3] if (match := _TAKEN.match(text)) else text.strip("-|")
 
 
