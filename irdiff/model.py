@@ -1,11 +1,11 @@
 """Every domain type of irdiff. Read this file and `pipeline.py` to know the program.
 
-The words are those of the design: a *workload* launches *kernels*; a *launch* × a *target* is a
-*case*; each *side* (base, head) compiles the case to *artifacts*, one a *stage*; the comparison of
-the artifacts gives each stage a *status* and the case a *verdict*. `Run` is what one comparison
-found and is written to `run.json` as it stands here, so a change of a field is a change of schema.
+A *workload* launches *kernels*. A *launch* on a *target* is a *case*. Each *side* (base, head) compiles the
+case in *stages*, and each stage produces an *artifact*. The comparison of the artifacts gives each stage a
+*status* and the case a *verdict*. `Run` is the result of one comparison. It is written to `run.json` field by
+field, so a new or changed field changes the schema.
 
-Standard library only: the worker protocol, reports and tests all import it.
+This module imports only the standard library, because everything imports it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def _fields(value: Any) -> dict[str, object]:
 
 
 _sorted_json = json.JSONEncoder(sort_keys=True, default=_fields)
-"""`json.dumps` makes one each time, and a large run has 80,000 launches."""
+"""Created once: `json.dumps` creates an encoder for each call, and a large run has 80,000 launches."""
 
 
 class Verdict(StrEnum):
-    """What a reviewer is told of one case."""
+    """The result for one case."""
 
     UNCHANGED = "unchanged"
     """The machine code and every compared stage above it are the same."""
@@ -48,9 +48,9 @@ class Verdict(StrEnum):
     CHANGED = "changed"
     """The executing code, or what the launch passes to it, differs, or could not be compared."""
     BROKEN = "broken"
-    """Compiles at base, not at head; or is launched at base, and its workload does not load at head."""
+    """Compiles at base and not at head; or is launched at base, and its workload does not load at head."""
     FIXED = "fixed"
-    """Compiles at head, not at base."""
+    """Compiles at head and not at base."""
     FAILING = "failing"
     """Compiles on neither side, or exists at head only and does not compile."""
     ADDED = "added"
@@ -62,25 +62,25 @@ class Verdict(StrEnum):
 
 
 COMPARED_VERDICTS = frozenset({Verdict.UNCHANGED, Verdict.IR_ONLY, Verdict.CHANGED})
-"""Verdicts of cases whose code was there on both sides: the denominator of a blast radius."""
+"""Verdicts of cases that have code on both sides: the denominator of the blast radius."""
 GROUPED_VERDICTS = frozenset({Verdict.CHANGED, Verdict.IR_ONLY, Verdict.BROKEN, Verdict.FIXED})
-"""Verdicts of the cases that change groups take."""
+"""Verdicts of cases that belong to a change group."""
 
 
 class StageStatus(StrEnum):
-    """How the artifacts of one stage compare."""
+    """The result of comparing the artifacts of one stage."""
 
     IDENTICAL = "identical"
     """The same bytes."""
     EQUIVALENT = "equivalent"
-    """The same canonical text, or for machine code: the same executable contract (`compare.verdicts`)."""
+    """The same canonical text. For machine code: the same executable contract (`compare.verdicts`)."""
     CHANGED = "changed"
     ABSENT = "absent"
     """Not compared: at least one side has no such artifact."""
 
 
 class FailureKind(StrEnum):
-    """How a compilation ended when it gave no binary."""
+    """How a compilation without a result ended."""
 
     ERROR = "error"
     """A Python exception of the compiler, or of the workload."""
@@ -93,16 +93,16 @@ class FailureKind(StrEnum):
 
 
 BOUNDS = frozenset({FailureKind.TIMEOUT, FailureKind.MEMORY})
-"""How a compilation ends that irdiff stopped: with more time or memory it may give code."""
+"""irdiff stopped the compilation. With more time or memory it may succeed."""
 
 
 class Component(StrEnum):
-    """The part of a toolchain that a change is charged to."""
+    """A part of the toolchain that contributes to a change."""
 
     PROGRAM = "program"
-    """What launches: another grid, other arguments, other options."""
+    """The program that launches: it passes another grid, other arguments or other options."""
     RUNTIME = "runtime"
-    """What the toolchain hands to its launcher."""
+    """What the toolchain passes to its launcher."""
     SPECIALIZATION = "specialization"
     FRONTEND = "frontend"
     TTIR_PASSES = "ttir passes"
@@ -113,7 +113,7 @@ class Component(StrEnum):
     """A library beside the compiler that generates code with an LLVM of its own."""
     PTXAS = "ptxas"
     ASSEMBLER = "assembler"
-    """Any other program that makes the binary of the assembly, its linker with it."""
+    """Any other program that makes the binary from the assembly, together with its linker."""
     NOT_SEPARABLE = "not separable"
 
 
@@ -125,7 +125,7 @@ class Target:
     backend: str
     """Name of the Triton backend: `cuda`, `hip`, or that of a third-party backend."""
     arch: int | str
-    """As Triton's `GPUTarget` takes it: compute capability times ten, or a gfx name."""
+    """In the form of Triton's `GPUTarget`: the compute capability times ten, or a gfx name."""
     warp_size: int
     title: str
     facts: Mapping[str, Fact]
@@ -148,32 +148,37 @@ class Toolchain:
     spec: str
     version: str
     digest: str
-    """SHA-256 over the content of everything that its worker can load: what reaches generated code."""
+    """SHA-256 over the content of everything that its worker can load, and that may therefore affect the
+    code.
+    """
     path: str
     """The environment's folder."""
     python: str
-    """Its interpreter."""
+    """The path of its interpreter."""
     root: str
     """The folder of its package `triton`."""
     runtime: Mapping[str, RuntimeFile]
-    """The files of Triton, and modules loaded with it, that may run between `kernel[grid]` and the driver, by
-    their names in the package. Where they differ, a run shows it: no case compares them."""
+    """By name in the package, the files of Triton, and modules loaded with it, that may run between
+    `kernel[grid]` and the driver. No case compares them, so a run shows if they differ.
+    """
     variables: Mapping[str, str]
-    """What its worker finds in its environment and irdiff did not set: a script that starts it set them."""
+    """Environment variables that the worker has and irdiff did not set, because a script that starts it sets
+    them.
+    """
     programs: Mapping[str, str]
-    """SHA-256 of each external program that a compilation may run, by its absolute path without links.
-    Scripts are not here: they may run anything."""
+    """By absolute path without links, the SHA-256 of each external program that a compilation may run.
+    Scripts are left out, because they may run anything.
+    """
     notes: tuple[str, ...]
-    """What a reader must know of how it was identified."""
+    """What a reader must know about how its digest was computed."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What a user gives its compiler on purpose: variables in upper case, options of launches in lower
-    case."""
+    """What a user sets on purpose: variables in upper case, options of launches in lower case."""
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """What its knobs and options are where nobody sets them, by their names."""
+    """By name, the values of its knobs and options that nobody sets."""
 
     @property
     def assemblers(self) -> Mapping[str, str]:
-        """SHA-256 of each `ptxas` by its path in the package, or by its whole path where it lies outside."""
+        """By path in the package, the SHA-256 of each `ptxas`; by absolute path if it lies outside."""
         return {
             path.rpartition("/triton/")[2]: digest
             for path, digest in self.programs.items()
@@ -183,7 +188,7 @@ class Toolchain:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
-    """The text or binary of one stage, held by the store under its digest."""
+    """The text or binary of one stage. The store keeps it under its digest."""
 
     stage: str
     digest: str
@@ -192,27 +197,27 @@ class Artifact:
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """One argument of a captured launch, enough to make a valid input without the workload's code."""
+    """One argument of a captured launch: enough to create a valid input without the code of the workload."""
 
     name: str
     kind: str
-    """`tensor`, `scalar`, `constexpr`, `descriptor` (a host-made tensor descriptor) or `none`."""
+    """`tensor`, `scalar`, `constexpr`, `descriptor` (a tensor descriptor that the host creates) or `none`."""
     type: str
     """Triton's type in the signature: `*fp16`, `i32`, `constexpr`, `tensordesc<...>`."""
     value: int | float | bool | str | None
-    """Scalars and constexprs; the repr of what JSON cannot hold."""
+    """Of scalars and constexprs. A value that JSON cannot hold is its repr."""
     dtype: str | None
     shape: tuple[int, ...] | None
     strides: tuple[int, ...] | None
     """In elements."""
     storage_offset: int | None
-    """In elements, from a 256-byte aligned allocation."""
+    """In elements, from the begin of an allocation that is aligned to 256 bytes."""
     alias: int | None
     """Tensors with the same number share one allocation."""
     fill: str | None
-    """How a test input is made: `normal`, `zeros`, `randint:0:128`, …"""
+    """How an input is filled: `normal`, `zeros`, `randint:0:128`, …"""
     block_shape: tuple[int, ...] | None
-    """Of a tensor descriptor."""
+    """Set for tensor descriptors only."""
 
 
 _LATER_FIELDS = frozenset({"unseen", "settings"})
@@ -221,23 +226,25 @@ _LATER_FIELDS = frozenset({"unseen", "settings"})
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """One `kernel[grid](...)` as one side's own frontend specialized it for one target."""
+    """One `kernel[grid](...)`, as the frontend of one side specialized it for one target."""
 
     id: str
-    """`family/workload:label`, followed by `/kernel` where one label launches several kernels."""
+    """`family/workload:label`, followed by `/kernel` if one label launches several kernels."""
     workload: str
     label: str
     kernel: str
     target: str
     digest: str | None
-    """The input digest: SHA-256 of all that the stages are given, the frontend's IR, options, target,
-    content of the files that options name. Equal digests are equal launches. None where it cannot be made."""
+    """The input digest: SHA-256 of everything that the stages get. This is the IR of the frontend, the
+    options, the target, and the content of files that options name. Equal digests mean equal launches. None
+    if it cannot be computed.
+    """
     source_digest: str
-    """SHA-256 of the kernel's own text: matches a moved kernel."""
+    """SHA-256 of the kernel's own text. It identifies a kernel that was moved."""
     source_path: str
-    """Of the kernel, relative to the corpus root where it lies inside."""
+    """The file of the kernel; relative to the root of the corpus if it lies inside."""
     sources: tuple[str, ...]
-    """Files of the functions that the frontend compiled for it, likewise."""
+    """The files of the functions that the frontend compiled for it, in the same form."""
     arguments: tuple[Argument, ...]
     signature: Mapping[str, str]
     constexprs: Mapping[str, str]
@@ -245,29 +252,32 @@ class Launch:
     options: Mapping[str, str]
     grid: tuple[int, int, int] | None
     launched: Artifact
-    """What is launched, and how: the text of the stage `launch`."""
+    """The text of the stage `launch`."""
     places: tuple[int, ...]
-    """Which calls of its entry of LAUNCHES are this launch, from 1."""
+    """The numbers of the calls, within their entry of LAUNCHES, that are this launch. The first call is 1."""
     tier: str
     expected: bool
-    """Whether the workload says that this launch compiles for this target."""
+    """False if the workload says that this launch does not compile for this target."""
     flops: float | None
     min_bytes: float | None
-    """The least bytes that must move between the GPU and its memory."""
+    """The fewest bytes that must move between the GPU and its memory."""
     tolerance: tuple[float, float] | None
-    """Relative and absolute tolerance between two right results."""
+    """(relative, absolute) tolerance between two correct results."""
     unseen: tuple[str, ...] = ()
-    """What of the launch irdiff cannot read, as clauses; a launch that has it is never equal to another."""
+    """Clauses that say what irdiff cannot read of the launch. A launch with such a clause is never equal to
+    another.
+    """
     source_line: int = 0
-    """Of the kernel's `def`, for annotations; 0 where it is not known."""
+    """The line of the kernel's `def`, for annotations; 0 if it is not known."""
     settings: str = ""
     """SHA-256 of the variables, knobs and functions of the compiler that the program had changed before the
     launch. Empty where there are none, or where they have no digest: then `digest` is None, too."""
 
     @cached_property
     def key(self) -> str:
-        """What names it in `Run.launches`: SHA-256 of all of it but the line, which is not the kernel's own.
-        Launches with other arguments may have one input digest, and are timed with their own arguments.
+        """Its key in `Run.launches`: SHA-256 of all fields except the line, which changes with other code in
+        the file. The input digest is no key: launches with other arguments may have the same one, and are
+        timed with their own arguments.
         """
         said = {name: value for name, value in vars(self).items() if value or name not in _LATER_FIELDS}
         del said["source_line"]
@@ -276,21 +286,21 @@ class Launch:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why one side of a case gave no code."""
+    """Why one side of a case has no code."""
 
     kind: FailureKind
     stage: str
-    """The stage that was being made when it ended; `capture` for the workload itself."""
+    """The stage that was running; `capture` if the workload itself failed."""
     message: str
     """One line."""
     signal: str | None = None
     stderr: str = ""
-    """The last lines the process printed, traceback included."""
+    """The last lines that the process printed, including the traceback."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureFailure:
-    """A launch that the frontend did not take, or (`workload:*`) a workload that does not load."""
+    """A launch that the frontend rejects. With the id `workload:*`: a workload that does not load."""
 
     id: str
     expected: bool
@@ -302,7 +312,7 @@ class Assembler:
     """The `ptxas` that runs, or would run."""
 
     digest: str | None
-    """SHA-256 of the program; None for one that is not known by its content."""
+    """SHA-256 of the program; None if it is not known."""
     flags: tuple[str, ...]
 
 
@@ -314,19 +324,22 @@ class Compiled:
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     launcher_args: Mapping[str, object]
-    """What the toolchain hands to its launcher: `symbol`, the kernel's name in the binary, and `packed`."""
+    """What the toolchain passes to its launcher: `symbol`, which is the kernel's name in the binary, and
+    `packed`.
+    """
     stage_times_s: Mapping[str, float]
     stage_cpu_s: Mapping[str, float]
-    """Processor seconds of a stage, those of the programs it ran too."""
+    """Processor seconds of a stage, including the programs that it ran."""
     assembler: Assembler | None
-    """None where the backend has none."""
+    """None if the backend has none."""
     assembler_log: str
-    """What `ptxas -v` printed: registers and spills."""
+    """The output of `ptxas -v`: registers and spills."""
     notes: tuple[str, ...]
-    """`no-linker`: the machine code is there, the linked binary is not."""
+    """`no-linker`: there is machine code, and no linked binary."""
     opened: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of each file outside of the toolchain that a stage opened, by its path, which is relative in a
-    repository; empty for one without a digest."""
+    """By path, the SHA-256 of each file outside of the toolchain that a stage opened; empty if it has no
+    digest. Paths in a repository are relative.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,13 +348,14 @@ class Failed:
 
     failure: Failure
     transient: bool
-    """Whether it may say more of the machine at that moment than of the code: the same compilation may end
-    otherwise the next time."""
+    """True if the state of the machine may be the cause: the same compilation may end otherwise the next
+    time.
+    """
     artifacts: Mapping[str, Artifact]
-    """Of the stages before the failure."""
+    """The artifacts of the stages before the failure."""
     stage_times_s: Mapping[str, float]
     opened: Mapping[str, str] = field(default_factory=dict)
-    """As of `Compiled`."""
+    """As in `Compiled`."""
 
 
 Outcome = Compiled | Failed
@@ -349,7 +363,7 @@ Outcome = Compiled | Failed
 
 @dataclass(frozen=True, kw_only=True)
 class Sides(Generic[T]):
-    """The same thing at base and at head; None where a side has none."""
+    """The same thing at base and at head; None if a side has none."""
 
     base: T
     head: T
@@ -358,33 +372,33 @@ class Sides(Generic[T]):
         return iter((self.base, self.head))
 
     def items(self) -> tuple[tuple[str, T], tuple[str, T]]:
-        """Each side with its name."""
+        """Returns each side with its name."""
         return ("base", self.base), ("head", self.head)
 
     def of(self, name: str) -> T:
-        """The side `base` or `head`."""
+        """name: `base` or `head`."""
         return dict(self.items())[name]
 
     def map(self, function: Callable[[T], U]) -> Sides[U]:
         return Sides(base=function(self.base), head=function(self.head))
 
     def zip(self, other: Sides[U]) -> Sides[tuple[T, U]]:
-        """What both have of each side."""
+        """Returns the values of both for each side."""
         return Sides(base=(self.base, other.base), head=(self.head, other.head))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A case before it is compared: what each side launches; None where a side has no such launch."""
+    """A case before it is compared: the launch of each side; None if a side has no such launch."""
 
     launch_id: str
     target: Target
     base: Launch | CaptureFailure | None
     head: Launch | CaptureFailure | None
     supported: Sides[bool]
-    """Whether each side's toolchain has the target's backend."""
+    """For each side, whether its toolchain has the backend of the target."""
     moved: bool = False
-    """Whether both sides launch it, and its calls come in another order among those of its entry."""
+    """True if both sides launch it, but its calls come in another order among those of its entry."""
 
     @property
     def id(self) -> str:
@@ -397,7 +411,7 @@ class Pair:
 
     @property
     def launches(self) -> Sides[Launch | None]:
-        """None for a side that has no such launch, or whose frontend refused it."""
+        """None for a side that has no such launch, or whose frontend rejects it."""
         base, head = (side if isinstance(side, Launch) else None for side in (self.base, self.head))
         return Sides(base=base, head=head)
 
@@ -407,35 +421,36 @@ class Origin:
     """Where the difference of one case begins."""
 
     stage: str
-    """The first stage that differs and is not shown to have no effect; `launch` if only that differs."""
+    """The first stage that differs and may have an effect; `launch` if only this text differs."""
     pass_name: str | None
-    """The pass whose output first differs for good; None where it was not looked for or not found."""
+    """The first pass whose difference stays; None if irdiff did not look for it, or did not find it."""
     masked: tuple[str, ...]
-    """Earlier passes whose output differed and came together again."""
+    """Earlier passes whose output differed, but whose difference later went away."""
     charged: tuple[Component, ...]
     note: str
 
 
 class Meaning(StrEnum):
-    """What a change does to what a kernel computes, in the order of a report."""
+    """Whether head still computes the same, in the order of a report."""
 
     HAZARD = "hazard"
-    """Head may give a wrong result: a witness shows where."""
+    """Head may compute a wrong result. A witness shows where."""
     ROUNDING = "rounding"
-    """The same accesses and control flow, other floating-point operations."""
+    """The accesses and the control flow are the same, the floating-point operations are not."""
     INTENDED = "intended"
-    """An edited kernel or launch asks for it."""
+    """Somebody edited the kernel or its launch, and this edit alone makes the difference."""
     NOT_SHOWN = "not shown"
-    """The prover stopped."""
+    """irdiff found neither a proof nor a hazard."""
     SAME = "same"
-    """Proved: equal effects."""
+    """irdiff proved that the effects are equal."""
 
 
 class Bits(StrEnum):
-    """Whether both sides compute the same bits."""
+    """Whether the outputs of both sides are bitwise equal."""
 
     SAME = "same"
-    """The effects are equal, no later step may contract floating-point operations, and no threads race."""
+    """The effects are equal, both machine codes contract the same operations, and no threads race on purpose.
+    """
     MAY_DIFFER = "may differ"
     UNKNOWN = "unknown"
 
@@ -443,13 +458,13 @@ class Bits(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class CodeLine:
     number: int
-    """In the canonical text, from 1."""
+    """The number of the line in the canonical text. The first line is 1."""
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Witness:
-    """The lines of both sides that a reviewer compares."""
+    """The lines of both sides that show a difference."""
 
     base: tuple[CodeLine, ...]
     head: tuple[CodeLine, ...]
@@ -457,30 +472,33 @@ class Witness:
 
 class HazardKind(StrEnum):
     ORDER = "order"
-    """Two accesses may touch the same bytes, one writes, and only base orders them."""
+    """Two accesses may touch the same bytes, at least one of them writes, and only base keeps their order."""
     ACCESS = "access"
-    """Another predicate, address, width or number of accesses, where all else is equal."""
+    """An access has another predicate, address or width, or only one side has it. Nothing else differs."""
     CONTROL = "control"
-    """Another branch or trip count, where all else is equal."""
+    """A branch or a trip count differs, and nothing else does."""
     VALUE = "value"
-    """Another operation or constant on equal operands, that rounding does not explain."""
+    """An operation or a constant differs, the operands are equal, and rounding does not explain the
+    difference.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hazard:
     kind: HazardKind
     what: str
-    """What head does, as a predicate of the kernel: `makes a global store under another predicate`."""
+    """What the kernel of head does, as the end of a sentence: `makes a global store under another predicate`.
+    """
     witness: Witness
     detail: str = ""
-    """What is this case's own: `8192 → 0`."""
+    """What only this case has, such as `8192 → 0`."""
 
 
 class RoundingKind(StrEnum):
     CONTRACTION = "contraction"
     REDUCTION_ORDER = "reduction order"
     PRECISION = "precision"
-    """Of an approximation or a conversion."""
+    """Another approximation, or a conversion to another format."""
     FAST_MATH = "fast-math flags"
     SPECIAL_VALUES = "NaN or signed zero"
 
@@ -489,13 +507,13 @@ class RoundingKind(StrEnum):
 class Rounding:
     kind: RoundingKind
     base: str
-    """The operations of base that differ, without registers."""
+    """The operations of base that differ, without their registers."""
     head: str
     witness: Witness
 
     @property
     def operations(self) -> str:
-        """`` `add.f32` → `mul.f32` ``; empty where neither side has an operation of its own."""
+        """`` `add.f32` → `mul.f32` ``; empty if neither side has an operation that the other lacks."""
         if self.base and self.head and self.base != self.head:
             return f"`{self.base}` → `{self.head}`"
         alone = "" if self.base == self.head else f" at {'base' if self.base else 'head'} alone"
@@ -508,19 +526,19 @@ class NotShown:
     detail: str = ""
     witness: Witness | None = None
     is_unread: bool = False
-    """Whether nothing of the text was compared, since a part of it is not known."""
+    """True if the text was not compared at all, because irdiff cannot read a part of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Harmless:
-    """A difference that is shown to change nothing, such as one more barrier."""
+    """A difference that is proved to change nothing, such as one more barrier."""
 
     what: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """How what a case does differs, as the text of one stage on both sides says, with the evidence."""
+    """How the kernel's behaviour differs, read from one stage's text on both sides, with the evidence."""
 
     kind: Meaning
     stage: str
@@ -536,7 +554,7 @@ class Effects:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """A sentence for each difference, the gravest first."""
+        """Returns a sentence for each difference, the gravest first."""
         return (
             *(f"{each.what}: {each.detail}" if each.detail else each.what for each in self.hazards),
             *(f"{each.kind}: {each.operations}".removesuffix(": ") for each in self.roundings),
@@ -546,7 +564,7 @@ class Effects:
 
 
 class Expected(StrEnum):
-    """What is expected of head's time, without a measurement."""
+    """The prediction of how head's time changes."""
 
     SLOWER = "likely slower"
     FASTER = "likely faster"
@@ -558,42 +576,42 @@ class Expected(StrEnum):
 class ExpectedTime:
     expected: Expected
     why: str
-    """The counts that decide it, or what is missing."""
+    """The counts that decide, or what is missing."""
 
 
 class CauseKind(StrEnum):
-    """What a cause says of its subject."""
+    """What a cause says about its subject."""
 
     EFFECT = "effect"
-    """What it does differs, `count` times: the subject is a sentence, the detail says how."""
+    """The kernel's behaviour differs in `count` places. The subject is a sentence, the detail says how."""
     FAILURE = "failure"
-    """A side does not compile: the detail is the reason."""
+    """A side does not compile. The detail is the reason."""
     LAUNCH = "launch"
-    """An option or a part of the specialization has another value: the detail."""
+    """An option or a part of the specialization has another value. The detail names both values."""
     NUMBER = "number"
-    """There are `count` more of it, or fewer."""
+    """Head has `count` more of the subject, or fewer."""
     REPLACED = "replaced"
-    """One thing stands for another, `count` times; the subject names both."""
+    """Head has one thing in place of another, `count` times. The subject names both."""
     VALUE = "value"
-    """It stands where it stood and says something else: the detail."""
+    """The subject is in the same place, with another value. The detail names both values."""
     STATE = "state"
     """The subject is a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One thing that the edit of a case does, in a form that can be counted over the cases of a group."""
+    """One difference of a case, in a form that can be counted over the cases of a group."""
 
     kind: CauseKind
     subject: str
-    """The same for cases that do the same. Code stands in backticks."""
+    """Equal for all cases with this difference. Code stands in backticks."""
     count: int
     in_loops: int
-    """How many of them lie in loops."""
+    """How many of `count` are in loops."""
     ahead: str
-    """Of synchronization: the operation that it stands before, where all stand before the same one."""
+    """For synchronization, the operation behind it, if this is the same one everywhere."""
     detail: str
-    """What is this case's own."""
+    """What only this case has."""
 
     @classmethod
     def uncounted(cls, kind: CauseKind, subject: str, detail: str = "") -> Cause:
@@ -602,22 +620,22 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseSummary:
-    """What is told of one case: of its own edit and figures, not of its group's."""
+    """What a report says about one case, apart from its group."""
 
     title: str
     severity: str
-    """Its class in a report: a `ReportClass`."""
+    """A `ReportClass`."""
     reasons: tuple[str, ...]
-    """Why it has that class, the gravest reason first."""
+    """Why the case has this class, the gravest reason first."""
     causes: tuple[Cause, ...]
-    """What its title is made from, and that of its group."""
+    """The inputs of the case's title, and of its group's title."""
     effects: Effects | None = None
-    """None where no text of both sides was read."""
+    """None if irdiff read no text of both sides."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedCase:
-    """A case, launch × target, as the steps up to the comparison and its attribution know it."""
+    """A case after the steps compare and attribute."""
 
     id: str
     workload: str
@@ -626,59 +644,60 @@ class ComparedCase:
     tier: str
     verdict: Verdict
     origin: Origin | None
-    """Before attribution, only its stage."""
+    """Before the step attribute, it has only a stage."""
     stages: Mapping[str, StageStatus]
     facts: Sides[Mapping[str, Fact]]
-    """Resource and instruction facts; empty where the case was not taken that far."""
+    """Figures of the binary and of its instructions; empty if the case did not get that far."""
     findings: tuple[Finding, ...]
     error: str | None
-    """One line where a side failed, None otherwise."""
+    """One line if a side failed; else None."""
     failures: Sides[Failure | None]
     artifacts: Sides[Mapping[str, Artifact]]
     launches: Sides[str | None]
     """Keys of the captured launches in `Run.launches`."""
     metadata: Sides[Mapping[str, object]]
-    """Triton's metadata, kept for cases that were compared in machine code."""
+    """Triton's metadata of cases that were compared in machine code."""
     compile_s: Sides[Mapping[str, float]]
-    """Seconds a stage took when it was compiled (it may have been an earlier run)."""
+    """The seconds that each stage took when it was compiled, perhaps in an earlier run."""
     renamed_from: str | None
-    """The id at base, where the kernel or workload was renamed or moved, or a launch has another number."""
+    """The id at base, if the kernel or workload was renamed or moved, or the launch has another number."""
     edit: str | None
-    """Digest of the concrete edit: constants, types, positions (see `edit_digest`). Only such an edit can be
-    accepted. None where nothing changed."""
+    """Digest of the concrete change, including constants, types and positions (see `edit_digest`). A person
+    accepts this change and no other. None if nothing changed.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case(ComparedCase):
-    """A case as a run has it."""
+    """A case of a run."""
 
     nondeterministic: tuple[str, ...]
-    """Sides that disagreed with themselves when they were asked again: `base`, `head`."""
+    """The sides, `base` or `head`, that gave different code when they compiled the case again."""
     group: str | None
     """The id of the change group it belongs to."""
     summary: CaseSummary | None
-    """None where no group takes the case."""
+    """None if the case belongs to no group."""
     work: Sides[Work | NotCountedWork | None] = field(default_factory=lambda: Sides(base=None, head=None))
-    """What the launch executes on each side; None for cases that did not change, and where nothing counts
-    it."""
+    """What the launch executes on each side; None for cases that did not change, or that cannot be counted.
+    """
     expected: ExpectedTime | None = None
-    """None for cases that did not change, or that one side alone has."""
+    """None for cases that did not change, or that only one side has."""
     unsteady_stages: Mapping[str, str] = field(default_factory=dict)
-    """Nondeterministic side → the first stage that it made differently. Empty in runs of earlier versions."""
+    """By nondeterministic side, the first stage whose output differed. Empty in runs of earlier versions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which launches of all workloads count."""
+    """The launches that are compared."""
 
     cases: tuple[str, ...]
-    """Patterns `family/workload:label@target`; none means all."""
+    """Patterns of the form `family/workload:label@target`; if empty, all cases."""
     tiers: tuple[str, ...]
-    """None means all."""
+    """If empty, all tiers."""
     configs: int | None
-    """The most configs of an autotuner that count, from the first; None: all."""
+    """How many configs of each autotuner are compared, from the first on; None for all."""
     shard: tuple[int, int]
-    """(k, n): the k-th of n parts of the cases, from 1."""
+    """(k, n): the k-th of n parts of the cases. The first is 1."""
 
 
 EVERY_LAUNCH = Selection(cases=(), tiers=(), configs=None, shard=(1, 1))
@@ -686,26 +705,27 @@ EVERY_LAUNCH = Selection(cases=(), tiers=(), configs=None, shard=(1, 1))
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Selection):
-    """What a user chose of one comparison: the launches, and how much is done with them."""
+    """The options of one comparison: which launches are compared, and how much is done."""
 
     stages: tuple[str, ...]
-    """Stages to compare; none means all that the backend has."""
+    """The stages to compare; if empty, all stages of the backend."""
     use_cache: bool
-    """Whether equal inputs of equal toolchains are taken as equal without compiling."""
+    """If true, equal inputs of equal toolchains count as equal, and are not compiled."""
     recheck: bool
-    """Whether a changed case of each group, or more, is made again: does a side agree with itself?"""
+    """If true, at least one changed case of each group is compiled again (the determinism check)."""
     attribute: bool
-    """Whether the pass and the components behind each change are looked for: about one more compilation
-    of the changed cases."""
+    """If true, irdiff looks for the pass and the components behind each change. This costs about one more
+    compilation of the changed cases.
+    """
 
 
 DEFAULT_OPTIONS = Options(**vars(EVERY_LAUNCH), stages=(), use_cache=True, recheck=True, attribute=True)
-"""What is compared where a user chose nothing."""
+"""The options if a user chooses nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """A side as the run records it."""
+    """A side, in the form that a run records."""
 
     spec: str
     version: str
@@ -713,10 +733,10 @@ class Revision:
     corpus: str
     """SHA-256 of the corpus content used on this side."""
     ptxas: Mapping[str, str]
-    """SHA-256 of each `ptxas` by its path in the package, or by its whole path where it lies outside."""
+    """As in `Toolchain.assemblers`."""
     note: str
     revision: str
-    """Of a repository of kernels: `main 1a2b3c4`; empty for another side."""
+    """The revision of a repository of kernels, such as `main 1a2b3c4`; empty for other sides."""
 
     @classmethod
     def of_toolchain(cls, toolchain: Toolchain, *, corpus: str, note: str, revision: str) -> Revision:
@@ -732,12 +752,12 @@ class Revision:
 
     @classmethod
     def of_tree(cls, *, spec: str, digest: str, note: str) -> Revision:
-        """Of a side that has no toolchain: it is known by its tree."""
+        """For a side without a toolchain: its tree identifies it."""
         return cls(spec=spec, version="", digest=digest, corpus="", ptxas={}, note=note, revision="")
 
     @property
     def assemblers(self) -> Mapping[str, str]:
-        """As `Toolchain.assemblers`."""
+        """The same as in `Toolchain.assemblers`."""
         return self.ptxas
 
 
@@ -754,21 +774,22 @@ class ChangedFile:
     path: str
     change: FileChange
     compiled_by: int
-    """Cases for which the frontend compiled a function of it, on either side."""
+    """The number of cases for which the frontend compiled a function of it, on either side."""
     read_by: int
-    """Cases whose capture opened it, those that compile it among them."""
+    """The number of cases whose capture opened it, including those that compile it."""
     not_run: tuple[str, ...]
-    """Functions that changed, and new kernels, that no capture ran and no frontend compiled on either side;
-    of a file that is not read only where it holds kernels. What they do was not compared."""
+    """Changed functions and new kernels that neither side ran or compiled, so they were not compared. A file
+    that no launch reads is listed only if it holds kernels.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far the changes of a repository of kernels reach."""
+    """Which changed files of a repository of kernels were compared."""
 
     files: tuple[ChangedFile, ...]
     read_by: int
-    """Cases that read at least one of the files."""
+    """The number of cases that read at least one of the files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -788,64 +809,66 @@ class EditedFile:
     path: str
     change: FileChange
     feeds: tuple[str, ...]
-    """What is made of it, in words: `native code`, `Python of the backend amd`, `tests`."""
+    """What it is part of, in words: `native code`, `Python of the backend amd`, `tests`."""
     counts: bool
-    """Whether generated code could follow it."""
+    """True if it may affect generated code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Edited:
-    """What differs between two revisions of one repository, looked at before anything is made of them."""
+    """The files that differ between two revisions of one repository, before anything is built from them."""
 
     files: tuple[EditedFile, ...]
     of_kernels: bool
-    """Whether it is a repository of kernels, not a checkout of Triton."""
+    """True for a repository of kernels, false for a checkout of Triton."""
     identical: bool
-    """Whether no file counts: both revisions make the same compiler, or have the same code. Then nothing
-    was installed or built, and there are no cases."""
+    """True if no file counts, so that both revisions are the same compiler or the same code. Then nothing was
+    installed or built, and there are no cases.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class EditedLine:
-    """A line of head's compiler that was added or changed, and that holds code."""
+    """A line of head's compiler that was added or changed, and has code."""
 
     number: int
     text: str
     cases: int
-    """How many cases run it."""
+    """The number of cases that run it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EditedSource:
-    """One file of an edit, by line."""
+    """One edited file of head's compiler, line by line."""
 
     path: str
     hunks: tuple[tuple[int, int], ...]
-    """First and last of lines in a row that were added or changed, those without code (declarations,
-    comments) among them."""
+    """(first, last) line of each run of added or changed lines, including those without code, such as
+    declarations and comments.
+    """
     lines: tuple[EditedLine, ...]
-    """Those that hold code."""
+    """The added or changed lines that have code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EditedLines:
-    """Which edited lines of head's compiler run, as one that counts them compiles the cases."""
+    """Which edited lines of head's compiler run when a counting build of it compiles the cases."""
 
     sources: tuple[EditedSource, ...]
     cases: int
-    """Those whose lines were counted."""
+    """The number of cases whose lines were counted."""
     unmeasured: int
-    """Those that left no counters: the compiler crashed."""
+    """The number of cases without counters, because the compiler crashed."""
     executed_by: int
-    """Cases that run at least one edited line."""
+    """The number of cases that run at least one edited line."""
     examples: tuple[str, ...]
-    """The first of them."""
+    """The first of these cases."""
     without_lines: tuple[str, ...]
     """Native inputs that differ and have no lines that run: `.td`, CMake, tables."""
 
 
 class TestStatus(StrEnum):
-    """What a comparison says of a test of a repository."""
+    """The answer for a test of a repository."""
 
     __test__ = False
 
@@ -856,12 +879,12 @@ class TestStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TestAnswer:
-    """What a comparison says of one test for one target."""
+    """The answer for one test on one target."""
 
     __test__ = False
 
     name: str
-    """As pytest takes it at the repository's root."""
+    """The name that pytest accepts in the root of the repository."""
     target: str
     status: TestStatus
     reason: str
@@ -871,20 +894,20 @@ class TestAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class TestsAnswer:
-    """What a comparison says of the tests whose launches are its cases."""
+    """The answers for the tests whose launches are the cases of a comparison."""
 
     __test__ = False
 
     tests: tuple[TestAnswer, ...]
     collected: int
-    """How many tests there are; a sample of them ran."""
+    """The number of tests that there are. A sample of them ran."""
     cases: int
     changed_cases: int
     uncollected: tuple[str, ...]
     """Files of tests that pytest could not collect."""
 
     def names(self, status: TestStatus) -> tuple[str, ...]:
-        """Tests of that status for all targets; of changed ones, for any."""
+        """Returns the tests that have this status on all targets; for `changed`, on at least one target."""
         those = {test.name for test in self.tests if test.status is status}
         if status is TestStatus.CHANGED:
             return tuple(sorted(those))
@@ -917,62 +940,64 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeGroup:
-    """The cases whose canonical edit is the same."""
+    """Cases that changed in the same way, by the same pass."""
 
     id: str
-    """Digest of the canonical edit: another edit is another group, in any run."""
+    """Digest of the abstracted change and its origin. Equal ids mean the same change, in any two runs."""
     title: str
-    """A plain description built from facts."""
+    """What changed, in one line."""
     severity: str
-    """The gravest class of a member: a `ReportClass`."""
+    """The gravest class of its cases: a `ReportClass`."""
     origin_stage: str
     pass_name: str | None
     charged: tuple[Component, ...]
     representative: str
-    """Case id of the smallest edit among those of the gravest class."""
+    """The id of the case with the smallest change among those of the gravest class."""
     members: tuple[str, ...]
     similarity: float
-    """Mean share of edit lines that members have in common with the representative, 0 to 1."""
+    """The mean share of changed lines that a case has in common with the representative, from 0 to 1."""
     reasons: tuple[str, ...]
-    """Why its representative has that class."""
+    """Why its representative has this class."""
     edit: tuple[str, ...]
-    """The abstracted edit: lines that begin with `-` or `+`."""
+    """The abstracted change: lines that begin with `-` or `+`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One comparison with all it found: the content of `run.json`."""
+    """The result of one comparison: the content of `run.json`."""
 
     schema: str
     irdiff_version: str
     normalizer_version: str
     created: str
-    """UTC, ISO 8601."""
+    """The time in UTC, in the form of ISO 8601."""
     command: tuple[str, ...]
     options: Options
     base: Revision
     head: Revision
     targets: tuple[Target, ...]
     environment: Mapping[str, str]
-    """What was set in the compilers' environment, and what could not be set (address randomization)."""
+    """What irdiff set in the environment of the compilers, and what it could not set (address randomization).
+    """
     summary: Summary
     cases: tuple[Case, ...]
     launches: Mapping[str, Launch]
     groups: tuple[ChangeGroup, ...]
     reach: Reach | None
-    """Of two revisions of one repository of kernels."""
+    """Set for two revisions of one repository of kernels."""
     edited: Edited | None
-    """Of two revisions of one repository."""
+    """Set for two revisions of one repository."""
     edited_lines: EditedLines | None
-    """Where head's compiler was built to count lines, too, and that was asked for."""
+    """Set if the user asked for it, and head's compiler was also built to count lines."""
     cut_from: str
-    """Of a shard, SHA-256 of the workloads and targets that it was cut from; empty for a whole run."""
+    """For a shard, SHA-256 of the workloads and targets of the whole comparison; empty for a whole run."""
     runtime: tuple[RuntimeEdit, ...]
-    """What differs between `kernel[grid]` and the driver, which no case compares."""
+    """The files that may run between `kernel[grid]` and the driver, and that differ. No case compares them.
+    """
     notes: tuple[str, ...]
-    """Anything not compared, and why."""
+    """What was not compared, and why, and other notes."""
     unexamined: tuple[str, ...] = ()
-    """What the sides have, or may have, that no case looked at, a clause each: part of the first sentence."""
+    """Clauses of the first sentence of a report: what the sides have, or may have, that no case compared."""
     tests: TestsAnswer | None = None
-    """Where the cases are what the tests of a repository launch."""
+    """Set if the cases are the launches of a repository's tests."""
     duration_s: float
