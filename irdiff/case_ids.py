@@ -1,13 +1,14 @@
-"""Names of cases, and the one grammar by which people select them. Pure.
+"""Names of cases, and the patterns that select them. Pure.
 
     family/workload:label@target             a case
-    family/workload:label/kernel#2@target    the second launch of a kernel, where one label launches several
-    family/workload:label/kernel#2-at-base@target    likewise, of base, where #2 of head is another launch
+    family/workload:label/kernel#2@target    the second launch of a kernel, if one label launches several
+    family/workload:label/kernel#2-at-base@target    the same for base, if #2 of head is another launch
 
-A pattern is such a name of which parts may be left out: `matmul` is a family or a workload, `:fp16-4096` a
-label, `@sm_90` a target, `matmul/pointer:fp16-*@gfx9*` all three. Globs work in each part that no case has
-literally: `n[1]` means the label `n[1]` where there is one, and else `n1`. What fits no case so is words,
-each a part of a name or of one of its parts: `fp16`, `pointer:fp16`, `matmul fp16 gfx942`.
+A pattern is such a name, with parts left out: `matmul` is a family or a workload, `:fp16-4096` a label,
+`@sm_90` a target, and `matmul/pointer:fp16-*@gfx9*` has all three. Each part may be a glob, unless a case has
+that very text: `n[1]` means the label `n[1]` if there is one, and else `n1`. A pattern that matches no case
+in this way is read as words. Each word must occur in the name or in one of its parts: `fp16`, `pointer:fp16`,
+`matmul fp16 gfx942`.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from irdiff.errors import UsageError
 from irdiff.model import Target
 
 PROGRAMS = "program"
-"""The family of the workloads that run a program of the repository."""
+"""The family of workloads that run a program of the repository."""
 _GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseId:
-    """The name of a case, or of a launch: one without a target."""
+    """The name of a case; without a target, that of a launch."""
 
     workload: str
     label: str
-    """With `/kernel` and `#n` behind it where the label launches several."""
+    """Followed by `/kernel` and `#n` if the label launches several kernels."""
     target: str
 
     @property
@@ -42,7 +43,7 @@ class CaseId:
 
     @property
     def entry(self) -> str:
-        """The label in the workload's own table."""
+        """The label in the table of the workload."""
         return re.split("[/#]", self.label, maxsplit=1)[0]
 
     def __str__(self) -> str:
@@ -56,17 +57,17 @@ def parse(name: str) -> CaseId:
 
 
 def is_program(workload: str) -> bool:
-    """Whether it runs a program of the repository."""
+    """True for a workload that runs a program of the repository."""
     return parse(workload).family == PROGRAMS
 
 
 def whole(workload: str) -> str:
-    """Stands for all launches of a workload, where none is known: it does not load, or has no backend."""
+    """Names all launches of a workload whose launches are not known: it does not load, or has no backend."""
     return f"{workload}:*"
 
 
 def literally(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """Patterns that mean the same among these names, where each part that a name has literally is escaped."""
+    """Escapes each part of a pattern that one of the names has literally."""
     all_names = list(names)
     return tuple(_literally(pattern, all_names) for pattern in patterns)
 
@@ -89,12 +90,12 @@ def _literally(pattern: str, names: Iterable[str]) -> str:
 
 
 def typed(pattern: str) -> str:
-    """What a user types for an escaped pattern."""
+    """Returns an escaped pattern as a user types it."""
     return re.sub(r"\[([*?\[])\]", r"\1", pattern)
 
 
 def selects(patterns: Sequence[str], name: str) -> bool:
-    """Whether one of the patterns means the case of that name; no pattern at all means every case."""
+    """True if a pattern matches the case, or if there are no patterns."""
     return not patterns or any(_selects(pattern, name) for pattern in patterns)
 
 
@@ -108,7 +109,7 @@ def _selects(pattern: str, name: str) -> bool:
 def places(
     patterns: Sequence[str], workloads: Iterable[str], targets: Sequence[Target]
 ) -> list[tuple[str, Target]]:
-    """The workloads and targets of which the patterns may mean a case, in the order given."""
+    """Returns the (workload, target) pairs that may have a matching case, in the given order."""
     wanted = [parse(pattern) for pattern in patterns]
     return [
         (workload, target)
@@ -119,7 +120,7 @@ def places(
 
 
 def labels(patterns: Sequence[str], workload: str, target: str) -> tuple[str, ...]:
-    """Globs of labels by which patterns may mean cases of one of `places`; none where all are meant."""
+    """Returns globs of the labels that the patterns select in one of `places`; empty if they select all."""
     rows = [parse(pattern) for pattern in patterns]
     chosen = {entry.label or "*" for entry in rows if _is_place(workload, target, entry)}
     return () if "*" in chosen else tuple(sorted(chosen))
@@ -130,7 +131,7 @@ def _is_place(workload: str, target: str, wanted: CaseId) -> bool:
 
 
 def _is_workload(name: str, pattern: str) -> bool:
-    """`matmul` and `matmul/` mean the family, `matmul/pointer` and `pointer` one workload."""
+    """`matmul` and `matmul/` select the family, `matmul/pointer` and `pointer` one workload."""
     family, _, own = name.partition("/")
     part = pattern.rstrip("/")
     return not part or any(fnmatchcase(text, part) for text in (name, family, own))
@@ -140,7 +141,7 @@ def _is_workload(name: str, pattern: str) -> bool:
 
 
 def meant(pattern: str, names: Iterable[str]) -> list[str]:
-    """The cases or launches that a pattern means: those that it fits, or else those that have its words."""
+    """Returns the names that the pattern matches; if there are none, those that have its words."""
     known = list(names)
     literal = _literally(pattern, known)
     fitting = [name for name in known if _selects(literal, name)]
@@ -148,7 +149,7 @@ def meant(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def _words(pattern: str, names: Sequence[str]) -> list[str]:
-    """Escaped where a name has them literally."""
+    """Escapes each word that a name has literally."""
     words = ((glob.escape(word), word) for word in pattern.split())
     return [next(word for word in forms if word == forms[-1] or _any_has(word, names)) for forms in words]
 
@@ -174,17 +175,17 @@ def _is_within(part: str, text: str) -> bool:
 
 
 LaunchesOf = Callable[[Sequence[str]], Iterable[str]]
-"""The names of what workloads launch."""
+"""Returns the names of all launches of some workloads."""
 
 
 def completed(
     patterns: Sequence[str], workloads: Iterable[str], launches_of: LaunchesOf, targets: Sequence[str] = ()
 ) -> Mapping[str, tuple[str, ...]]:
-    """By each pattern as it was typed, patterns with whole names that mean the same.
+    """Maps each pattern, as typed, to patterns with whole names that select the same.
 
-    Labels are known only once a workload has run: `launches_of` is asked where names of workloads do not do,
-    once for all patterns. Raises UsageError for a pattern that means nothing, with the names that come near:
-    a comparison that leaves out what was asked for must not look like one.
+    Labels are known only after a workload has run. So if the names of workloads do not suffice, it calls
+    `launches_of`, once for all patterns. Raises UsageError for a pattern that matches nothing, with the
+    closest names: a comparison must not silently leave out what a user asked for.
     """
     known = tuple(dict.fromkeys(workloads))
     rows = {pattern: _by_workload(pattern, known) for pattern in patterns}
@@ -198,7 +199,9 @@ def completed(
 
 
 def _by_workload(pattern: str, known: Sequence[str]) -> tuple[tuple[str, ...], Collection[str]]:
-    """What a pattern means by names of workloads alone, or else the workloads whose launches decide it."""
+    """Returns (whole patterns, ()) if the names of workloads suffice; else ((), the workloads whose launches
+    decide).
+    """
     pattern = _literally(pattern, known)
     wanted = parse(pattern)
     fitting = [name for name in known if _is_workload(name, wanted.workload)]
@@ -214,7 +217,7 @@ def _by_workload(pattern: str, known: Sequence[str]) -> tuple[tuple[str, ...], C
 def _by_launch(
     pattern: str, known: Sequence[str], launches: Sequence[str], targets: Sequence[str]
 ) -> tuple[str, ...]:
-    """What a pattern means by the launches of the workloads that it may mean."""
+    """Completes a pattern by the launches of the workloads that it may select. Raises UsageError."""
     matching = meant(pattern, launches)
     if not matching:  # one of the words names a target
         matching = meant(pattern, [f"{launch}@{target}" for launch in launches for target in targets])
@@ -235,7 +238,7 @@ def _escaped(name: str) -> str:
 
 
 def near(text: str, names: Iterable[str]) -> list[str]:
-    """The names and parts of names that come near to a text which means nothing."""
+    """Returns up to three names, or parts of names, that are close to the text."""
     parts = dict.fromkeys(
         part
         for name in names
@@ -254,11 +257,11 @@ def near(text: str, names: Iterable[str]) -> list[str]:
 
 
 def may_select(patterns: Sequence[str], target: str) -> bool:
-    """Whether one of the patterns may mean a case of the target; no pattern at all means every case."""
+    """True if a pattern may match a case of the target, or if there are no patterns."""
     return not patterns or any(fnmatchcase(target, parse(pattern).target or "*") for pattern in patterns)
 
 
 def unmatched(patterns: Sequence[str], names: Iterable[str]) -> list[str]:
-    """The patterns that mean none of the cases."""
+    """Returns the patterns that match none of the cases."""
     found = list(names)
     return [pattern for pattern in patterns if not any(_selects(pattern, name) for name in found)]

@@ -1,4 +1,4 @@
-"""What is compared: what a user asked for, and the same with both sides resolved."""
+"""The request of a user, and the comparison that it becomes when both sides are resolved."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from irdiff.resolve.test_cases import TestCases
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a user asked for: two sides, which launches of which targets, and how."""
+    """The request of a user: two sides, the launches and targets, and the options."""
 
     base: str | None
     head: str | None
     sides: SideOptions
     targets: tuple[Target, ...]
     options: Options
-    """With patterns of cases as they were typed."""
+    """The patterns of cases are as the user typed them."""
     command: tuple[str, ...]
-    """The words themselves, for the record."""
+    """The words of the command line, which the run records."""
     made: Callable[[], Sides[Side]] | None = None
-    """Makes the sides where they are no compilers of their own: files of IR, tools."""
+    """Creates the sides if they are files of IR or tools. None if `base` and `head` name the sides."""
     tests: Callable[[], tuple[TestCases, ...]] = tuple
-    """The tests whose launches are the cases; called once the sides are made."""
+    """Returns the tests whose launches are the cases. Called after the sides are resolved."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What is compared: two sides, the targets, and what the user chose."""
+    """A request with both sides resolved."""
 
     sides: Sides[Side]
     targets: tuple[Target, ...]
@@ -41,26 +41,24 @@ class Comparison:
     expanded_patterns: Mapping[str, tuple[str, ...]] | None = None
     """Maps each `--case` pattern as typed to the full names it expanded to; None until expanded."""
     notes: tuple[str, ...] = ()
-    """What is known before it begins, for the run's own notes."""
+    """Notes that are known before the comparison begins. The run keeps them."""
     exercised: bool = False
-    """Whether the cases are counted that run the edited lines of head's compiler."""
+    """If true, irdiff counts the cases that run edited lines of head's compiler."""
     edited: Edited | None = None
-    """What the trees of two revisions say, where both sides are such."""
+    """How the trees of the two revisions differ; None if a side is no revision."""
     tests: tuple[TestCases, ...] = ()
     """The tests whose launches are the cases, for each target."""
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the sides, for a run folder."""
+        """The names of the sides in the name of a run folder."""
         base, head = (side.revision or side.toolchain.spec for side in self.sides)
         return base, head
 
 
 @dataclass(frozen=True, kw_only=True)
 class SameCompiler:
-    """Two revisions that make the same compiler, or have the same code: nothing is installed, built or
-    compiled.
-    """
+    """Two revisions that are the same compiler, or the same code. Nothing is installed, built or compiled."""
 
     seen: Preflight
     targets: tuple[Target, ...]
@@ -73,8 +71,8 @@ class SameCompiler:
 
 
 def resolved(request: Request, config: Config, say: Callable[[Edited], None]) -> Comparison | SameCompiler:
-    """Both sides, installed. `say` is told what differs between two revisions before anything is made of
-    them.
+    """Resolves and installs both sides. Before it does, it calls `say` with the difference between two
+    revisions.
 
     Raises UsageError, ToolchainError, CorpusError.
     """

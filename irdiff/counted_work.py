@@ -1,4 +1,4 @@
-"""What one launch executes, counted: facts with units, comparable whatever its grid, blocks and warps are.
+"""Counts of what one launch executes. They can be compared even if grid, blocks or warps differ.
 
 Standard library only: runs hold these records, and reports read them.
 """
@@ -13,7 +13,7 @@ _SECTOR_BYTES = 32
 
 
 class Amount(NamedTuple):
-    """A count: what surely happens, and what may happen at most. Equal where nothing depends on data."""
+    """A count: the least and the most that may happen. Both are equal if nothing depends on data."""
 
     low: int
     high: int
@@ -25,98 +25,100 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LoopWork:
-    """One loop: the instructions whose innermost loop it is. All warps of the grid together."""
+    """The instructions that have this loop as their innermost loop, counted over all warps of the grid."""
 
     first_address: int
     last_address: int
-    """Of the branch back to the first."""
+    """The address of the branch back to `first_address`."""
     depth: int
-    """1 for a loop in no other."""
+    """1 for a loop that is in no other loop."""
     entries: Amount
-    """Times that a warp enters it."""
+    """How often a warp enters the loop."""
     iterations: Amount
-    """Times that a warp runs its first instruction."""
+    """How often a warp executes the first instruction of the loop."""
     instructions: Amount
     global_requests: Amount
     global_sectors: Amount
-    """Of `Work.line_bytes`."""
+    """Sectors of `Work.line_bytes` bytes."""
     shared_wavefronts: Amount | None
-    """None where no source says what takes one, as in `Work`."""
+    """As in `Work`."""
     spill_sectors: Amount | None
     matrix_instructions: Amount
     barriers: Amount
     waits: Amount
     label: str = ""
-    """Of its first instruction, in an assembly; `first_address` is then a number of instructions."""
+    """In an assembly, the label of the first instruction. `first_address` is then its number."""
 
     @property
     def trip_count(self) -> float | None:
-        """Iterations of a warp that enters it, on average; None where data decide it."""
+        """The mean number of iterations of a warp that enters the loop; None if data decide it."""
         is_known = self.iterations.is_known and self.entries.is_known and self.entries.low
         return round(self.iterations.low / self.entries.low, 3) if is_known else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What all programs of a launch execute together. Instructions are counted once a warp."""
+    """What all blocks of a launch execute together. An instruction counts once for each warp."""
 
     programs: int
-    """Blocks of the grid."""
+    """The number of blocks of the grid."""
     warps: int
-    """Of all programs."""
+    """The number of warps of all blocks."""
     instructions: Amount
     thread_instructions: Amount
-    """Active lanes of all instructions: 32 an instruction where no warp diverges."""
+    """Active lanes of all instructions. Without divergence these are 32 for each instruction."""
     by_class: Mapping[str, Amount]
     """Instructions by class (`work.classes`)."""
     by_pipe: Mapping[str, Amount]
-    """Instructions by the pipe that executes them; empty where pipes are not told apart."""
+    """Instructions by the pipe that executes them; empty if the target has no table of pipes."""
     global_requests: Amount
-    """Warp instructions that access global memory; each atomic too."""
+    """Instructions of a warp that access global memory, including atomics."""
     global_sectors: Amount
-    """Pieces of `line_bytes`, as the L1 cache is asked for them."""
+    """Pieces of `line_bytes` bytes that are requested from the L1 cache."""
     least_global_sectors: Amount
-    """Sectors that the same bytes would take if they lay side by side."""
+    """The sectors that the same bytes would need if they were contiguous."""
     unknown_global_requests: Amount
-    """Requests whose addresses data decide: in `global_sectors` with one to 32 sectors each."""
+    """Requests whose addresses depend on data. `global_sectors` counts one to 32 sectors for each."""
     cache_policies: Mapping[str, Amount]
-    """Requests by the policy that their instruction names."""
+    """Requests by the cache policy that their instruction names."""
     shared_wavefronts: Amount | None
-    """None where no source says what takes one."""
+    """None if no source says how many wavefronts an access takes."""
     least_shared_wavefronts: Amount | None
-    """Without bank conflicts."""
+    """The wavefronts that would be needed without bank conflicts."""
     unknown_shared_requests: Amount | None
-    """Those whose addresses data decide: in `shared_wavefronts` with one to 32 each."""
+    """Requests whose addresses depend on data. `shared_wavefronts` counts one to 32 for each."""
     spill_sectors: Amount | None
-    """Of local memory, 32 bytes each; None on AMD, whose scratch memory stands in `bytes_by_space`."""
+    """Sectors of local memory, 32 bytes each; None on AMD, whose scratch memory is in `bytes_by_space`."""
     bytes_by_space: Mapping[str, Amount]
     """Bytes that active lanes access: `global load`, `global store`, `global atomic`, `shared load`,
     `shared store`, `shared atomic`, `global to shared` (cp.async), `local`; `bulk copy` as below."""
     tma_bytes: Amount
-    """Bytes that bulk copies move: loads as barriers expect them, stores by their descriptors' boxes. A copy
-    of unknown size moves at most what the program's shared memory holds."""
+    """Bytes that bulk copies move. For loads these are the bytes that barriers expect, for stores the size of
+    the box in the descriptor. A copy of unknown size counts with at most the size of the block's shared
+    memory.
+    """
     matrix_operations: Mapping[str, Amount]
     """Floating-point or integer operations by shape and type: `HGMMA 64x128x16 F32 BF16`."""
     barriers: Amount
     waits: Amount
     atomics: Amount
     loops: tuple[LoopWork, ...]
-    """By address."""
+    """Sorted by address."""
     programs_executed: int
-    """The whole grid follows from these."""
+    """The number of blocks that were executed. The counts of the whole grid follow from these."""
     notes: tuple[str, ...]
-    """Loops that data decide: each was counted as if it ran once."""
+    """Loops whose trip count depends on data. Each was counted as if it ran once."""
     line_bytes: int = 32
-    """Of `global_sectors`: sectors of NVIDIA, cache lines of AMD."""
+    """The bytes of one of `global_sectors`: a sector on NVIDIA, a cache line on AMD."""
 
     @property
     def is_least(self) -> bool:
-        """Whether every count is the least: data decide how often a loop runs."""
+        """True if every count is the least possible one, because data decide how often a loop runs."""
         return bool(self.notes)
 
     @property
     def piece(self) -> str:
-        """How words call what `global_sectors` counts."""
+        """The word for what `global_sectors` counts."""
         return "sectors" if self.line_bytes == _SECTOR_BYTES else "lines"
 
     @property
@@ -128,13 +130,13 @@ class Work:
 
     @property
     def matrix_flops(self) -> Amount:
-        """Operations of all shapes and types."""
+        """The sum over all shapes and types."""
         rows = self.matrix_operations.values()
         return Amount(sum(amount.low for amount in rows), sum(amount.high for amount in rows))
 
     @property
     def trip_counts(self) -> Mapping[int, float | None]:
-        """Address of a loop's first instruction → `trip_count`."""
+        """Maps the address of a loop's first instruction to its `trip_count`."""
         return {loop.first_address: None if self.is_least else loop.trip_count for loop in self.loops}
 
 
@@ -146,7 +148,7 @@ class NotCountedWork:
 
 
 def facts_of(work: Work) -> dict[str, int]:
-    """The figures that are surely known, as facts; nothing that data decide."""
+    """Returns the figures that do not depend on data, as facts."""
     if work.is_least:
         return {}
     amounts = {

@@ -1,4 +1,6 @@
-"""What was seen of a case next to its verdict: a closed list of kinds. In JSON a finding is `KIND:DETAIL`."""
+"""Findings: results for a case besides its verdict, of a closed list of kinds. In JSON a finding is
+`KIND:DETAIL`.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +11,43 @@ from typing import Any
 
 
 class FindingKind(StrEnum):
-    """Each with what its detail is, where it has one."""
+    """The text below a kind says what its detail is."""
 
     # of texts
     INFERRED_ATTRIBUTES_ONLY = "inferred-attributes-only"
     SAME_UP_TO_REGISTERS = "same-up-to-registers"
-    """Of SASS."""
+    """No detail. Only for SASS."""
     EQUAL_AS_LLVM_PRINTS = "equal-as-llvm-prints"
     OPAQUE_INTRINSIC = "opaque-intrinsic"
-    """Its name."""
+    """The name of the intrinsic."""
     LEXICAL_LLIR = "lexical-llir"
-    """Why LLVM did not read both sides, as in `ir.canonical.Printed`."""
+    """Why LLVM did not read both sides: a reason of `ir.canonical.Printed`."""
     GENERIC_NORMALIZER = "generic-normalizer"
     """The stage."""
     COMPARED_AS_BYTES = "compared-as-bytes"
-    """The stage, whose artifacts are no text."""
+    """The stage. Its artifacts are no text."""
     NOT_NORMALIZED = "not-normalized"
-    """The stage and why."""
+    """The stage, and why."""
     # of machine code
     MACHINE_CODE_AS_TEXT = "machine-code-as-text"
     """`no-linker` or `no-binary`."""
     ASSEMBLER_SETS_INTERSECT = "assembler-sets-intersect"
     ASSEMBLER_ALLOCATED_OTHERWISE = "assembler-allocated-otherwise"
     NOT_COMPARED = "not-compared"
-    """What each side ends in."""
+    """The last stage of each side."""
     NOT_COMPILED = "not-compiled"
     """`same-input`: equal launches under equal toolchains."""
     # of the launch
     SPECIALIZATION_DIFFERS = "specialization-differs"
-    """Parts of the launch."""
+    """The parts of the launch that differ."""
     LAUNCH_DIFFERS = "launch-differs"
-    """Entries of the compiler's metadata."""
+    """The entries of the compiler's metadata that differ."""
     LAUNCH_NOT_COMPARED = "launch-not-compared"
-    """What irdiff cannot read of it, as a clause."""
+    """What irdiff cannot read of the launch, as a clause."""
 
 
 NOT_COMPARED = frozenset({FindingKind.NOT_COMPARED, FindingKind.LAUNCH_NOT_COMPARED})
-"""A case that has one counts as changed because something of it was not compared."""
+"""A case with one of these findings counts as changed, because a part of it was not compared."""
 
 _FINDINGS = {
     FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",

@@ -270,12 +270,14 @@ class CaseStory:
         if made_otherwise := self._made_otherwise(origin):
             self.say(f"note:    {made_otherwise}")
         if origin.masked:
-            self.say("masked:  differed and came together again: " + ", ".join(origin.masked), "dim")
+            self.say("masked:  their differences later went away: " + ", ".join(origin.masked), "dim")
         if origin.note:
             self.say(f"note:    {origin.note}")
 
     def _made_otherwise(self, origin: Origin) -> str:
-        """If the origin is an earlier stage than the assembly, whose texts are equal all the same."""
+        """Says so if the difference begins before the assembly, the assembly is the same, and the machine
+        code is not.
+        """
         statuses = self.case.stages
         kind = next((kind for kind in WITHOUT_TEXT.values() if kind.status in statuses), None)
         if kind is None or origin.stage in (Stage.LAUNCH, kind.assembly, kind.status):

@@ -65,8 +65,8 @@ class _Rule(_Table):
     if_unknown: Action | None = None
     """The consequence if the rule cannot be decided; None: as if it does not hold."""
     may_be_empty: bool | Literal["whole"] = False
-    """Whether the rule holds if it selects no case of the run; `whole`: only if --case, --tier or --shard
-    left nothing out.
+    """True if the rule holds when it selects no case of the run. `whole`: then it holds only if --case,
+    --tier and --shard left nothing out.
     """
 
     def selects(self, case: Case, patterns: Sequence[str]) -> bool:

@@ -71,7 +71,9 @@ class _ComparedTest:
 def _reads(
     base: RecordedTest | None, head: RecordedTest | None, cases: Mapping[Pair, Case | None]
 ) -> Iterator[tuple[str, StageStatus]]:
-    """Compares a text that a test did not get like the stage of its case."""
+    """Yields the status of each text that the test reads. For a text that the test did not get, takes that of
+    the case.
+    """
     if base is None or head is None:
         return
     if [stage for _, stage, _ in base.reads] != [stage for _, stage, _ in head.reads]:

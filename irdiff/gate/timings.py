@@ -34,13 +34,13 @@ class TimedCase:
     speed: Speed | None
     """None if it could not be measured."""
     enough: bool
-    """Whether the interval is reliable: all processes, in one hump, with a control that agrees. It may still
+    """True if the interval is reliable: all processes, in one hump, with a control that agrees. It may still
     be too wide for a verdict.
     """
     faulted: bool
     """A side ended abnormally, in the check or while it was timed: there is no other result then."""
     same_result: bool | None
-    """Whether outputs agree within the launch's tolerance; None if undecided."""
+    """True if outputs agree within the launch's tolerance; None if undecided."""
     bitwise_equal: bool
     note: str
 

@@ -29,14 +29,14 @@ class Packages:
     kernels: tuple[str, ...]
     """Packages that hold kernels; these are compiled under paths relative to `site`."""
     torch_compile: bool
-    """Whether torch.compile writes kernels for the target, or code for the CPU."""
+    """True if torch.compile writes kernels for the target; false if it writes code for the CPU."""
     digest: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraPackages:
-    """What a worker has in addition to Triton: torch, if its interpreter has it, and packages, which are
-    imported as if there were a GPU of one kind.
+    """The packages of a worker besides Triton: torch, if its interpreter has it, and `packages`. They are
+    imported as if there were a GPU of this target.
     """
 
     packages: Packages | None
@@ -98,7 +98,7 @@ class Corpus:
     """By workload, a program that the revision lacks and that is taken from another revision."""
 
     self_contained: bool = False
-    """Whether it imports only itself, its packages and Triton, like the corpus that irdiff ships."""
+    """True if it imports only itself, its packages and Triton, like the corpus that irdiff ships."""
 
     @property
     def place(self) -> WorkloadPlace:

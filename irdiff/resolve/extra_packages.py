@@ -43,7 +43,7 @@ def name_of(requirement: str) -> str:
 
 
 def is_open(requirement: str) -> bool:
-    """Whether the requirement names no version."""
+    """True if the requirement names no version."""
     parsed = _parsed(requirement)
     return not parsed.specifier and not parsed.url
 

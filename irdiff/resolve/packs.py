@@ -61,7 +61,7 @@ class Pack(BaseModel):
     """The oldest Python that the packages support, as `3.10`."""
     seen: Seen | None = None
     torch_compile: bool = False
-    """Whether torch.compile writes the kernels for the target."""
+    """True if torch.compile writes the kernels for the target."""
 
 
 def read(folder: Path) -> Pack:

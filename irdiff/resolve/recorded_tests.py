@@ -98,7 +98,7 @@ class RecordedTest:
 
     @property
     def is_followed(self) -> bool:
-        """Whether irdiff saw everything that the test gave the compiler, including what the frontend
+        """True if irdiff saw everything that the test gave the compiler, including what the frontend
         rejects.
         """
         return self.outcome == "passed" and not self.doubts and bool(self.launches or self.errors)

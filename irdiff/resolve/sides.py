@@ -67,13 +67,13 @@ class SideOptions:
     triton: str | None
     """The toolchain of both sides if revisions select kernels."""
     build: bool
-    """Whether a missing native part may be built."""
+    """True if a missing native part may be built."""
     packs: tuple[str, ...] = ()
     """Packs that replace the corpus."""
     packages: tuple[str, ...] = ()
     """Packages that the workloads import, besides Triton and the packages of the repository."""
     exercised: bool = False
-    """Whether to look for a compiler that counts the edited lines that run."""
+    """If true, irdiff looks for a compiler that counts the edited lines that run."""
     programs: tuple[str, ...] = ()
     """Command lines of the repository that launch kernels, instead of workloads."""
 
@@ -128,7 +128,7 @@ def is_revision(spec: str) -> bool:
 
 
 def _has_own_kernels(options: SideOptions) -> bool:
-    """Whether the current folder belongs to a repository of kernels, and no other kernels are named."""
+    """True if the current folder belongs to a repository of kernels, and no other kernels are named."""
     if options.corpus is not None or options.packs:
         return False
     here = (options.repo or Path.cwd()).absolute()

@@ -61,7 +61,7 @@ class Substitute:
         return self._above.version
 
     def compiles(self, target: Target) -> bool:
-        """Whether the tool generates code for a target."""
+        """True if the tool generates code for a target."""
         return self.tool.kind is ToolKind.LLVM or target.backend in self.tool.backends
 
     @property

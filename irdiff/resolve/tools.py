@@ -56,7 +56,7 @@ class Tool:
 
     @property
     def links(self) -> bool:
-        """Whether it produces binaries for backends that have no assembler of their own."""
+        """True if it produces binaries for backends that have no assembler of their own."""
         return "ld.lld" in self.programs and not {"llvm-mc", "llvmlite"}.isdisjoint(self.programs)
 
     @property

@@ -111,7 +111,7 @@ def _range(readings: Sequence[Reading], field: str) -> tuple[float, float, float
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether the process is this one, or descends from it."""
+    """True if the process is this one, or descends from it."""
     for _ in range(64):
         if pid == os.getpid():
             return True

@@ -180,7 +180,7 @@ def _warm_up(case: _GraphedCase, deadline: float) -> tuple[float, float]:
 
 
 def _precise(samples: Sequence[RawSample], rounds: int) -> bool:
-    """Whether the ratios of medians of this process are precise enough, including the noisiest head."""
+    """True if the ratios of medians of this process are precise enough, including the noisiest head."""
     if rounds < _LEAST_ROUNDS:
         return False
     times: dict[str, list[float]] = defaultdict(list)

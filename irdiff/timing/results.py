@@ -95,7 +95,7 @@ class OutputCheck:
     relative_norm: float | None = None
     """‖head - base‖ / ‖base‖ over the worst argument."""
     base_repeats: bool | None = None
-    """Whether base gives the same bytes when it runs twice (atomics may not)."""
+    """False if base gives other bytes when it runs twice, as it may with atomics."""
 
 
 @dataclass(frozen=True, kw_only=True)

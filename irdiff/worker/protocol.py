@@ -24,7 +24,7 @@ class SelectionWords(TypedDict):
     labels: list[str]
     """Globs of labels, or of launches below them; none means all."""
     frontend: bool
-    """Whether the frontend runs during capture, so that launches have an input digest."""
+    """True if the frontend runs during capture, so that launches have an input digest."""
     configs: int | None
     """The most configs of an autotuner that count, from the first; None means all."""
 
@@ -52,7 +52,7 @@ class CatalogRequest(_Workload):
     op: Literal["catalog"]
     workload: str
     note_calls: bool
-    """Whether the functions that run are noted."""
+    """True if the functions that run are noted."""
     below: str | None
     """The folder whose opened files are listed."""
 
@@ -77,7 +77,7 @@ class CompileWords(_Bounds, total=False):
     digest: str | None
     """The input digest that the launch must have again."""
     shared: bool
-    """Whether a child may serve it that has served other requests."""
+    """True if a child may serve it that has served other requests."""
     profile: str
     """The file for the lines of the compiler that ran, if the compiler was built to count them."""
 
@@ -157,7 +157,7 @@ class Result(TypedDict, total=False):
     message: str
     unsupported: bool
     transient: bool
-    """Whether a retry may succeed."""
+    """True if a retry may succeed."""
 
     # of CatalogRequest
     launches: list[dict[str, Any]]
@@ -182,7 +182,7 @@ class Result(TypedDict, total=False):
     from_outside: list[str]
     """Modules from outside of Triton that its stages imported: they are in no digest."""
     settings: dict[str, Any]
-    """What a replay set in LLVM."""
+    """The flags and options with which a replay called LLVM."""
 
     # of OnePassWords
     pipeline: str | None

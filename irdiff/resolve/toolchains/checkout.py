@@ -182,7 +182,7 @@ E = TypeVar("E")
 
 
 def is_checkout(paths: Collection[str]) -> bool:
-    """Whether a tree is a checkout of Triton and no repository of kernels."""
+    """True if a tree is a checkout of Triton and no repository of kernels."""
     return PACKAGE_MARK in paths and any(name in paths for name in ("setup.py", "python/setup.py"))
 
 
@@ -198,7 +198,7 @@ def names_in_cmake(texts: Iterable[str]) -> re.Pattern[str]:
 
 
 def is_native(path: str, named: re.Pattern[str]) -> bool:
-    """Whether a build of the native part may read the file; `named` is from `names_in_cmake`."""
+    """True if a build of the native part may read the file; `named` is from `names_in_cmake`."""
     if _COMPILED.fullmatch(path.lower()) or is_cmake(path) or named.fullmatch(PurePosixPath(path).name):
         return True
     return place_of(path) is None and purpose(path) is None

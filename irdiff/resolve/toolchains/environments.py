@@ -127,7 +127,7 @@ def _remove(name: str, config: Config) -> None:
 
 
 def _is_torn(name: str, config: Config) -> bool:
-    """Whether a build of irdiff did not end: it has a lock, which is created first, and no state."""
+    """True if a build of irdiff did not end: it has a lock, which is created first, and no state."""
     path = config.toolchains / name
     began = (config.toolchains / f"{name}.lock").is_file()
     return began and path.is_dir() and not path.is_symlink() and not (path / _STATE).exists()
@@ -137,7 +137,7 @@ def _is_torn(name: str, config: Config) -> bool:
 
 
 def is_at_work(name: str, config: Config) -> bool:
-    """Whether a process builds or removes this environment now."""
+    """True if a process builds or removes this environment now."""
     with _lock_file(name, config) as file:
         return not _try_lock(file)
 

@@ -56,7 +56,7 @@ class _Frame:
         self.function, self.call_options = function, call_options
         """The options that the call names."""
         self.stops = stops
-        """Whether the call ends when the compiler is reached."""
+        """True if the call ends when it reaches the compiler."""
         self.unseen = unseen
         """As for `Captured.unseen`."""
 

@@ -21,7 +21,8 @@ from . import noted
 from .describe import TRITON_ROOT, is_temporary_file, kernel_name
 
 _NAN_BITS = "7ff8000000000000"
-"""Of the NaN that `float` makes. Another sign or another payload is another value for a kernel."""
+"""The bits of the NaN that `float` makes. For a kernel, a NaN with another sign or payload is another value.
+"""
 _ALIGNED_BYTES = 16
 """The alignment that Triton specializes pointers on."""
 
@@ -237,7 +238,7 @@ def _value(value):
 
 
 def _plain(value):
-    """What a number or a string is: a class of the program's own may print something else."""
+    """Prints a number or a string as Python does: a class of the program may print something else."""
     plain = next((each for each in (bool, int, float, str) if isinstance(value, each)), None)
     if plain is float and value != value and (bits := struct.pack(">d", value).hex()) != _NAN_BITS:
         return f"nan, bits {bits}"

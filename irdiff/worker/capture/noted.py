@@ -42,7 +42,7 @@ _IMPORT = "<frozen importlib"
 _caveats: dict = {}
 """{(path, line, words): is_compared}; without a place the path is empty and the line 0."""
 has_launched = False
-"""Whether a kernel was launched, and so not run."""
+"""True if a kernel was launched, and so not run."""
 listener: typing.Any = None
 """Receives each caveat while a test is recorded: lines of a test have no relative paths."""
 compiled_text: typing.Any = None

@@ -151,6 +151,6 @@ _WRITTEN = {"zero_": "zeros", "zeros_": "zeros", "ones_": "ones", "zeros": "zero
 
 
 def _is_whole(index):
-    """Whether it names all elements."""
+    """True if it names all elements."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(part is ... or (isinstance(part, slice) and part == slice(None)) for part in parts)

@@ -82,7 +82,7 @@ class LeftBehind:
         self.from_outside = []
         """Imported modules from outside of Triton and the standard library. No digest covers them."""
         self.is_nothing = False
-        """Whether the stages of another launch would find the process as these did."""
+        """True if the stages of another launch would find the process in the same state."""
 
 
 @contextlib.contextmanager

@@ -66,15 +66,15 @@ class Input:
         self.module = module
         """A module of libtriton, with the context that owns it."""
         self.ir_digest = ir_digest
-        """Of the IR alone."""
+        """The digest of the IR alone."""
         self.digest = digest
-        """None where something could not be digested."""
+        """None if an input has no digest."""
         self.sources = sources
         """Files of the functions that the frontend compiled, as their code names them."""
         self.settings = settings
-        """Of the process at the launch."""
+        """The settings of the process at the launch."""
         self.settings_digest = settings_digest
-        """Of what the program had changed; empty if that is nothing, or could not be digested."""
+        """The digest of what the program had changed. Empty if that is nothing, or cannot be digested."""
 
 
 def run(src, target, options):

@@ -92,7 +92,7 @@ class Importable:
 
 
 def only_defines(text):
-    """Whether importing a program would only define things and assign values."""
+    """True if importing a program would only define things and assign values."""
     return all(_defines(node) for node in ast.parse(text).body)
 
 

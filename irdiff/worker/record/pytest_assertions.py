@@ -67,7 +67,7 @@ def in_one():
 
 
 def is_only_asserted():
-    """Whether the value that the running line of a test reads can reach nothing but assertions."""
+    """True if the value that the running line of a test reads can reach nothing but assertions."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(WORKER):
         frame = frame.f_back
@@ -104,7 +104,7 @@ class _Lines:
         self.asserted = frozenset(
             _all_lines(statement for function in functions for statement in _only_asserted(function))
         )
-        """Of statements `name = kernel.asm[stage]` whose name is read in assertions alone."""
+        """All lines of the statements `name = kernel.asm[stage]` whose name only assertions read."""
 
 
 def _only_asserted(function):

@@ -60,7 +60,7 @@ class TestRecorder:
         """`lines`: the file that the tests are written to."""
         self.names, self.options = names, options
         self._compiles = False
-        """Whether a test gets the texts of compiled code that its assertions alone look at."""
+        """True if a test also gets those texts of compiled code that only its assertions read."""
         self._test = _Test("")
         self._late: collections.Counter = collections.Counter()
         """{function: its tests that took too long}"""

@@ -298,7 +298,7 @@ def _one_line(error):
 
 
 def _may_be_cured(error):
-    """Whether the machine may be the cause and not the code: something was missing, the system refused (a
+    """True if the machine may be the cause and not the code: something was missing, the system refused (a
     full disk), memory ran out, or a program was killed from outside.
     """
     return any(
@@ -316,7 +316,7 @@ def _causes(error):
 
 
 def _is_unknown_arch(error):
-    """Whether the toolchain does not know the architecture, rather than failing on it."""
+    """True if the toolchain does not know the architecture, rather than failing on it."""
     text = str(error)
     return "Unsupported target" in text or "unsupported target" in text or "0 compatible backends" in text
 

@@ -38,7 +38,7 @@ _LOOK_S = 1
 """The time between two checks of the machine's memory: an ended host has freed its own by then."""
 _IDLE_S = 60
 _MOST_SERVED = 16
-"""What the memory allocator of a child keeps ends with it."""
+"""How many requests one child serves: the memory that its allocator keeps is freed when it ends."""
 _CHILD_IDLE_S = 5
 """An idle child holds up to some hundred MiB."""
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -287,7 +287,7 @@ class Hosts:
 
 
 def memory_is_scarce():
-    """Whether less than a quarter of the machine's memory is left."""
+    """True if less than a quarter of the machine's memory is left."""
     with open("/proc/meminfo") as file:
         kib = {words[0]: int(words[1]) for words in map(str.split, file)}
     return kib["MemAvailable:"] < kib["MemTotal:"] // 4
