@@ -280,12 +280,14 @@ class _CaseAttribution:
                 return COMPONENTS[stage], ""
             own = self._replay(text, text, stage, dump)
             if not self._is_artifact(stage, own, text):
-                note = f"{stage} not separable: run alone, {text}'s own stage makes something else"
+                note = (
+                    f"the stage {stage} is not separable: when {text}'s stage runs alone, its output differs"
+                )
                 return Component.NOT_SEPARABLE, note
             return self._lowering_or_llvm(stage, *((own, swapped) if text == "base" else (swapped, own)))
         note = (
-            f"{stage} not separable: head does not take base's {before} ({errors['head']}), "
-            f"nor base head's ({errors['base']})"
+            f"the stage {stage} is not separable: head's compiler cannot read base's {before} "
+            f"({errors['head']}), and base's compiler cannot read head's ({errors['base']})"
         )
         return Component.NOT_SEPARABLE, note
 

@@ -21,7 +21,7 @@ from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.explain import explanation
-from irdiff.model import Case, Origin, Sides, StageStatus, Verdict
+from irdiff.model import Case, Fact, Origin, Sides, StageStatus, Verdict
 from irdiff.report import (
     commands,
     escape,
@@ -209,14 +209,15 @@ class CaseStory:
         if base and head:
             moved = moved_facts(base, head).items()
             facts = [
-                f"{fact_name(fact):28} {before} → {after}{unit(fact)}" for fact, (before, after) in moved
+                f"{fact_name(fact):28} {_figure(before)} → {_figure(after)}{unit(fact)}"
+                for fact, (before, after) in moved
             ]
             unknown = unknown_facts(base, head).items()
             facts += [f"{fact_name(fact):28} not known at {side}" for fact, side in unknown]
             self.section("figures that moved", facts)
         else:
             facts = [
-                f"{fact_name(fact):28} {value}{unit(fact)}"
+                f"{fact_name(fact):28} {_figure(value)}{unit(fact)}"
                 for fact, value in facts_in_order(base or head).items()
             ]
             self.section(f"figures of {'base' if base else 'head'} alone", facts)
@@ -270,7 +271,7 @@ class CaseStory:
         if made_otherwise := self._made_otherwise(origin):
             self.say(f"note:    {made_otherwise}")
         if origin.masked:
-            self.say("masked:  their differences later went away: " + ", ".join(origin.masked), "dim")
+            self.say(f"masked:  {', '.join(origin.masked)} (a difference that later went away)", "dim")
         if origin.note:
             self.say(f"note:    {origin.note}")
 
@@ -373,6 +374,10 @@ class CaseStory:
             yield f"{alone.side}: {alone.command(python)}"
         if not by_tools:
             yield f"without saving: {words} --exec {commands_of_sides[-1].side}"
+
+
+def _figure(value: Fact) -> str:
+    return value if isinstance(value, str) else f"{value:,}"
 
 
 def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:

@@ -206,7 +206,7 @@ def _expected(sides: Sides[CountedSide | NotCountedWork | None], *, is_edited: b
             works = Sides(base=base.work, head=head.work)
             times = Sides(base=base.time, head=head.time)
             return expected_time(times, works, is_edited=is_edited)
-        return ExpectedTime(expected=Expected.UNKNOWN, why="the target states no throughputs")
+        return ExpectedTime(expected=Expected.UNKNOWN, why="irdiff knows no throughputs of this target")
     reasons = [side.reason for side in sides if isinstance(side, NotCountedWork)]
     why = f"not counted: {reasons[0]}" if reasons else "not counted on this target"
     return ExpectedTime(expected=Expected.UNKNOWN, why=why)

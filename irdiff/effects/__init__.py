@@ -145,7 +145,7 @@ def _of_shapes(base: Graph, head: Graph) -> Iterator[NotShown]:
     )
     for name in {**ours, **theirs}:
         if ours[name] != theirs[name]:
-            yield NotShown(reason=f"there are {theirs[name]} `{name}`, not {ours[name]}")
+            yield NotShown(reason=f"base has {ours[name]} `{name}`, head {theirs[name]}")
 
 
 def _effects(stage: str, differences: Sequence[Difference], *, may_round: bool) -> Effects:

@@ -33,6 +33,8 @@ _GROUPS: tuple[tuple[str, Callable[[Work], Mapping[str, Amount]]], ...] = (
     ("instructions executed", lambda work: work.by_class),
     ("requests, cache policy", lambda work: work.cache_policies),
 )
+_CALLED = {"nothing": "no operation"}
+"""Names of classes of instructions that would be misread in a report."""
 _OF_LOOP: tuple[tuple[str, Callable[[LoopWork], Amount | None]], ...] = (
     ("iterations", lambda loop: loop.iterations),
     ("instructions executed", lambda loop: loop.instructions),
@@ -79,7 +81,8 @@ def _compared(work: Sides[Work]) -> Iterator[str]:
         for name in sorted({*groups.base, *groups.head}):
             before, after = (figures.get(name, _NONE) for figures in groups)
             if before != after:
-                yield _line(f"{words}: {name}", Sides(base=before, head=after), work)
+                called = _CALLED.get(name, name)
+                yield _line(f"{words}: {called}", Sides(base=before, head=after), work)
     yield from _loops(work)
 
 
