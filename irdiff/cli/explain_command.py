@@ -331,7 +331,10 @@ class CaseStory:
                 break
             is_marked |= diff_command.is_marked(line.plain)
             self.console.print(line, soft_wrap=True, highlight=False)
-        title, places = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
+        title, places = (
+            "kernel lines behind it",
+            self._source_lines(diff, Sides(base=base, head=head), corpora),
+        )
         if stage == Stage.LAUNCH:
             changed = [file.path for file in self.opened.run.reach.files] if self.opened.run.reach else []
             title = "lines that launch it"
@@ -339,6 +342,20 @@ class CaseStory:
         lines = list(dict.fromkeys(places))
         more = [f"… and {len(lines) - _MAX_SOURCE_LINES} more"] if len(lines) > _MAX_SOURCE_LINES else []
         self.section(title, [*lines[:_MAX_SOURCE_LINES], *more])
+
+    def _source_lines(self, diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:
+        """Yields the lines of the kernel's source that produced the changed lines of each side."""
+        launches = self.case.launches.map(lambda key: self.opened.run.launches[key] if key else None)
+        for text, root, launch, kind in zip(
+            texts, corpora, launches, (Kind.REMOVED, Kind.ADDED), strict=True
+        ):
+            if launch is None:
+                continue
+            lines = [line for line in diff.rows if line.kind is kind]
+            places = [line.base if kind is Kind.REMOVED else line.head for line in lines]
+            numbers = canonicalize(diff.stage, text).numbers
+            raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
+            yield from explanation.source_lines(text, raw, root, {launch.source_path, *launch.sources})
 
     def _findings(self, config: Config) -> Iterator[str]:
         """Disassembles and compares machine code."""
@@ -378,13 +395,3 @@ class CaseStory:
 
 def _figure(value: Fact) -> str:
     return value if isinstance(value, str) else f"{value:,}"
-
-
-def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:
-    """Yields the lines of the kernel's source that produced the changed lines of each side."""
-    for text, root, kind in zip(texts, corpora, (Kind.REMOVED, Kind.ADDED), strict=True):
-        lines = [line for line in diff.rows if line.kind is kind]
-        places = [line.base if kind is Kind.REMOVED else line.head for line in lines]
-        numbers = canonicalize(diff.stage, text).numbers
-        raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
-        yield from explanation.source_lines(text, raw, root)

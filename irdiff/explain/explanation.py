@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,18 +128,26 @@ def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:
     return revisions.map(lambda revision: kernel_sources.root_of(revision.corpus, config) or shared)
 
 
-def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:
+def source_lines(raw: str, numbers: Sequence[int], corpus_root: Path, sources: Collection[str]) -> list[str]:
     """`file:line: text` of the lines of source behind lines of raw IR, each once, in order.
 
     Of a function that a kernel calls it is the function's line, and the lines that call it:
     `helper.py:7: return x * 3, called at kernel.py:20: y = helper(x)`.
+
+    sources: the files of the launch. Launches with equal inputs are compiled once, so the locations in the IR
+    may name the kernel of another one; they are left out.
     """
     locations = Locations(raw)
-    chains = filter(None, map(locations.of_line, numbers))
+    chains = (chain for chain in map(locations.of_line, numbers) if chain and _is_of(sources, chain[-1][0]))
     return [
         ", called at ".join(f"{path}:{line}: {_line(corpus_root / path, line)}" for path, line in chain)
         for chain in dict.fromkeys(chains)
     ]
+
+
+def _is_of(sources: Collection[str], path: str) -> bool:
+    """Locations are absolute for files outside of the corpus, and `sources` are not."""
+    return any(path == source or path.endswith(f"/{source}") for source in sources)
 
 
 def launching_lines(kernel: str, root: Path, changed: Sequence[str]) -> list[str]:

@@ -112,3 +112,15 @@ def test_lines_that_launch_a_kernel_are_those_of_changed_files_first(tmp_path):
     (tmp_path / "run.py").write_text("scale [grid](x)  # a launch\n")
     assert explanation.launching_lines("scale", tmp_path, ["src/ops.py"]) == ["src/ops.py:2: scale[(1,)](x)"]
     assert len(explanation.launching_lines("scale", tmp_path, ["README.md"])) == 2
+
+
+def test_lines_of_another_kernel_whose_equal_ir_was_compiled_once_are_left_out(tmp_path):
+    (tmp_path / "k.py").write_text("y = helper(x)\n")
+    (tmp_path / "helper.py").write_text("return x * 3\n")
+    raw = '#loc1 = loc("{0}helper.py":1:1)\n#loc2 = loc("{0}k.py":1:1)\nx loc(callsite(#loc1 at #loc2))\n'
+    shown = ["{0}helper.py:1: return x * 3, called at {0}k.py:1: y = helper(x)"]
+    for prefix in ("", f"{tmp_path}/"):
+        words = [each.format(prefix) for each in shown]
+        text = raw.format(prefix)
+        assert explanation.source_lines(text, [3], tmp_path, {"k.py", "helper.py"}) == words
+        assert explanation.source_lines(text, [3], tmp_path, {"other_k.py", "helper.py"}) == []
