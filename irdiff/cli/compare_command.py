@@ -125,7 +125,11 @@ _SECTIONS = {
 @test_arguments.comparison_options
 @click.option("--configs", type=click.IntRange(min=1), help="Take the first N configs of each autotuner.")
 @click.option("--stages", help="Stages to compare, comma-separated; default: all.")
-@click.option("--no-cache", is_flag=True, help="Compile both sides anew, even where they are the same.")
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Take nothing from the cache: compile both sides, also cases with equal inputs.",
+)
 @options.recheck_option
 @options.attribute_option
 @click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")

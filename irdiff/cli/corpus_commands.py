@@ -86,7 +86,7 @@ def list_command(*, selection: CaseArguments, spec: str, config: Config, json_pa
     screen.print_table(_COLUMNS, cells)
     kernels = {(launch.workload, launch.kernel) for launch in listed}
     counts = ((len(kernels), "kernel"), (len(by_id), "launch"), (len(listed), "case"))
-    click.echo(f"{', '.join(counted(count, noun) for count, noun in counts)}; (target): not meant to compile")
+    click.echo(f"{', '.join(counted(count, noun) for count, noun in counts)}; (target): known not to compile")
 
 
 @corpus_group.command("show")

@@ -194,7 +194,7 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
 # the diff as lines: unified or side by side, raw line numbers at the margin, changed parts marked
 
 
-MARK_LEGEND = "a ' marks a name that only base has"
+MARK_LEGEND = "a name that ends in ' is a value that only base has"
 _OF_BASE = re.compile(r"[%$#!][\w.$]+'")
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
 _LAYOUT = Console()

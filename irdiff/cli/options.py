@@ -132,7 +132,9 @@ pack_option = click.option(
     help="Use the kernels of a published package instead of the corpus (`all`: of all packages); repeatable.",
 )
 bump_option = click.option(
-    "--bump", is_flag=True, help="Also show outliers and families, as for a bump of the compiler."
+    "--bump",
+    is_flag=True,
+    help="Also show distributions of the figures, outliers, and changed cases by family.",
 )
 markdown_option = click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown here.")
 origin_option = click.option(

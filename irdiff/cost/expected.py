@@ -113,7 +113,7 @@ def _moves(times: Sides[LaunchTime]) -> Iterator[tuple[str, float]]:
 
 def _by_direction(times: Sides[LaunchTime]) -> ExpectedTime:
     if any(side.memory_us >= _MEMORY_BOUND * side.scheduled_us for side in times):
-        return _unknown("memory bounds one of the sides or both, and more than its traffic moved")
+        return _unknown("a side is memory-bound, and the sides differ too much for `no change expected`")
     moves = dict(_moves(times))
     schedule, latency = moves["schedule"], moves[_LATENCY]
     if min(abs(schedule), abs(latency)) <= _LIKELY or schedule * latency < 0:

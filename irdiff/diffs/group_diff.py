@@ -45,7 +45,7 @@ class GroupDiffs:
             return ()
         lines = tuple(islice((line for line in _lines(diff) if line != "@@"), most))
         is_marked = any(_ONLY_AT_BASE.search(line) for line in lines if line.startswith("-"))
-        key = "; a ' marks names that only base has" if is_marked else ""
+        key = "; a name that ends in ' is a value that only base has" if is_marked else ""
         return (f"@@ {case.kernel}: {stage} of {case.id}{key} @@", *lines)
 
     def _all(self, case: Case, edit: Sequence[str]) -> Iterator[str]:

@@ -78,12 +78,15 @@ def _between(
         return
     values.threads = base.threads
     ours, theirs = Counter(base.declarations), Counter(head.declarations)
-    differing = [*(ours - theirs).elements(), *(theirs - ours).elements()]
-    if any(each.startswith(CACHE_POLICY) for each in differing):
+    alone = Sides(base=ours - theirs, head=theirs - ours)
+    if any(each.startswith(CACHE_POLICY) for side in alone for each in side):
         yield Harmless(what="an access has another cache hint")
-    for each in differing:
-        if not each.startswith(CACHE_POLICY):
-            yield NotShown(reason="a declaration differs", detail=each[:120])
+    for name, side in alone.items():
+        for each in side.elements():
+            if not each.startswith(CACHE_POLICY):
+                yield NotShown(
+                    reason=f"only {name} has this declaration, or uses this parameter", detail=each[:120]
+                )
     if base.functions.keys() != head.functions.keys():
         yield NotShown(reason="the text has other functions")
         return

@@ -231,7 +231,7 @@ def renamed(witnesses: Witnesses, one: Event, other: Event, *, is_fenced: bool) 
         if memory_order.unordered(ours) == memory_order.unordered(theirs):
             return Harmless(what=f"accesses are ordered more: {words}")
     return other_sum(witnesses, one, other) or NotShown(
-        reason="another synchronization", detail=words, witness=witness
+        reason="may order accesses differently", detail=words, witness=witness
     )
 
 

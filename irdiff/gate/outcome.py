@@ -229,9 +229,8 @@ class Outcome:
         failing = [rule.blocking for rule in self.rules if not rule.holds]
         if not failing:
             return "gate fails: nothing was compared"
-        hold = "does not hold" if len(failing) == 1 else "do not hold"
         rules = counted(len(self.rules), "rule")
-        return f"gate fails: {len(failing)} of {rules} {hold}: {', '.join(failing)}"
+        return f"gate fails because of {len(failing)} of {rules}: {', '.join(failing)}"
 
     @property
     def worst_first(self) -> list[RuleOutcome]:

@@ -111,7 +111,11 @@ def heading(edits: int, groups: int, *, are_timed: bool) -> str:
     words = counted(groups, "change group")
     if groups != edits:
         words += f", of {counted(edits, 'edit')}"
-    return words + (", the gravest measurement first" if are_timed and groups > 1 else "")
+    return words + (
+        ", the gravest measurement first (numbered before they were timed)"
+        if are_timed and groups > 1
+        else ""
+    )
 
 
 def gravest(shown: Sequence[GroupLine], count: int) -> str:
@@ -119,7 +123,7 @@ def gravest(shown: Sequence[GroupLine], count: int) -> str:
         return ""
     line = shown[0]
     measured = f" ({line.measured})" if line.measured else ""
-    which = "The change" if count == 1 else f"The gravest of {count} change groups, number {line.number}"
+    which = "The change" if count == 1 else f"The gravest of {count} change groups is group {line.number}"
     end = "" if line.title.endswith("…") else "."
     return f"{which}{measured}: {line.title}{end} Smallest example: {line.smallest.id}."
 

@@ -52,11 +52,12 @@ SAMPLE_CASES = (
 )  # fmt: skip
 
 _OF_AN_EARLIER_IRDIFF = """\
-> An earlier irdiff timed this run, most cases in 6 processes. Its verdicts `slower` and `faster` are kept. What it
-> called `same` is `unclear` here, because a verdict needs 18 processes today.
+> An earlier irdiff timed this run, most cases in 6 processes. It called some cases slower or faster, and this example
+> keeps that. Today's irdiff would call these cases `unclear`, too, because any other timing verdict needs 18 processes.
+> What it called `same` is shown as `unclear`.
 
 """
-"""irdiff does not write these two lines: they stand above the examples for their readers."""
+"""irdiff does not write these lines: they stand above the examples for their readers."""
 
 _VOLATILE = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\b"), "TIME"),

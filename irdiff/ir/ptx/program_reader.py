@@ -95,7 +95,7 @@ def _declared(declarations: Iterable[str], text: str) -> Iterator[str]:
         is_unread = is_parameter and text.count(code.rstrip(",").split()[-1]) == 1
         if not is_unread and not _BOUNDS.match(code):
             plain = re.sub(r" \.ptr(?: \.\w+)*(?: \.align \d+)?", "", code).rstrip(",")
-            yield f"{plain} at {place}" if is_parameter else plain
+            yield f"{plain} (parameter {place})" if is_parameter else plain
 
 
 class PtxReader:
