@@ -449,14 +449,17 @@ def _shared(pairs: Sequence[Pair]) -> Iterator[str]:
     known = [row for row in rows if row[0] and row[1]]
     again = len(known) - len(set(known))
     if again:
-        yield f"{again} of {len(pairs)} cases have the input of another case: compiled once, counted each"
+        yield (
+            f"{again} of {len(pairs)} cases have the same input as another case: "
+            "each input was compiled once, each case counts"
+        )
 
 
 def _compiled_kernels(pairs: Sequence[Pair]) -> Iterator[str]:
     """A note where the same launches need more or fewer compiled kernels: a constant became an argument."""
     base, head = pairing.compiled_kernels(pairs)
     if base and head and base != head:
-        yield f"kernels that are compiled for the same launches, each once: {base} → {head}"
+        yield f"for the same launches base compiles {base} different kernels, and head {head}"
 
 
 def _revision(side: Side) -> Revision:

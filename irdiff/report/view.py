@@ -39,7 +39,9 @@ from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingRow, TimingSummary
 from irdiff.resolve import packs
 
-_NOT_RECHECKED = "no case was compiled again (--no-recheck): any that changed may be nondeterministic"
+_NOT_RECHECKED = (
+    "no case was compiled again (--no-recheck), so any change may come from a nondeterministic compiler"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

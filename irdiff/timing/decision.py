@@ -309,7 +309,7 @@ def few_processes(count: int, protocol: TimingProtocol) -> str:
     needed = max(PROCESSES, protocol.processes)
     if count >= needed:
         return ""
-    return f"only {counted(count, 'process')} measured it, a verdict needs {needed}"
+    return f"only {counted(count, 'process')} measured it, any other timing verdict needs {needed}"
 
 
 def _objections_to_same(

@@ -134,7 +134,7 @@ def test_no_report_hides_that_the_runtime_differs(report, run):
     assert NOTE.partition(" (")[0] in REPORTS[report](run)
 
 
-WHY = "only 3 processes measured it, a verdict needs 18"
+WHY = "only 3 processes measured it, any other timing verdict needs 18"
 MESSAGE = "while timing, in process 3 of 18: did not end within its limit"
 
 

@@ -73,7 +73,7 @@ def test_verdicts_are_hardly_ever_wrong(name):
 @pytest.mark.parametrize(
     ("rows", "unclear", "words"),
     [
-        (samples(processes=17), Unclear.FEW_PROCESSES, "only 17 processes measured it, a verdict needs 18"),
+        (samples(processes=17), Unclear.FEW_PROCESSES, "only 17 processes measured it, any other timing verdict needs 18"),
         (slower(samples(), 0.06, lambda row: row.process in (3, 11)), Unclear.TWO_HUMPS, "in 2 of 18 processes"),
         (slower(samples(), 0.03, lambda row: row.process == 9), Unclear.TWO_HUMPS, "in 1 of 18 processes"),
         (slower(samples(), 0.06, lambda row: row.round % 4 == 0), Unclear.TWO_HUMPS, "samples within a process"),
