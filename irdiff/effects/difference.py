@@ -119,6 +119,10 @@ class Differences:
                 else:
                     used += facets.of_pair(self._values, one, other)
                     self._doubts.are_copies_shared_out |= _is_other_copy(one, other)
+        if len(conditions) > 1 and _are_exchanged([(before, after) for _, before, after in conditions]):
+            self._doubts.is_place_unclear = self._doubts.is_control_unclear = True
+            yield NotShown(reason="branches have changed places")
+            conditions = []
         for number, before, after in conditions:
             if before is not None and after is not None:
                 what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
@@ -356,6 +360,8 @@ class Differences:
             side = self._base if is_gone else self._head
             if any(order.same_bytes(self._values, event, each) for each in _others(side, event)):
                 return NotShown(reason=f"a {noun(event)} to bytes that are written twice", witness=witness)
+            if space == "shared" and act is Act.STORE and not _is_read(side, event):
+                return NotShown(reason=f"a {noun(event)} that nothing reads", witness=witness)
             hazard = Hazard(kind=HazardKind.ACCESS, what=words, witness=witness)
             if space == "global":
                 self._doubts.lost_writes.add(hazard)
@@ -398,12 +404,28 @@ def _is_other_copy(one: Event, other: Event) -> bool:
     return one.effect.act is Act.COPY and len(addresses) > 1 and all(a != b for a, b in addresses)
 
 
+def _are_exchanged(conditions: Sequence[tuple[int | None, int | None]]) -> bool:
+    before, after = (Counter(side) for side in zip(*conditions, strict=True))
+    return before == after
+
+
 def _others(side: NumberedFunction, event: Event) -> Iterator[Event]:
     return (
         each
         for block in side.blocks
         for each in block.events
         if each is not event and each.effect.act is Act.STORE
+    )
+
+
+def _is_read(side: NumberedFunction, store: Event) -> bool:
+    """Whether anything but stores and synchronization may touch the bytes of a store."""
+    events = (event for block in side.blocks for event in block.events)
+    others = (each for each in events if each.effect.act not in (Act.STORE, Act.SYNC, Act.LANES, Act.STATES))
+    return any(
+        each.effect.space in ("", "shared") or each.effect.act not in (Act.LOAD, Act.ATOMIC)
+        for each in others
+        if not order.never_meet(side.values, store, each)
     )
 
 

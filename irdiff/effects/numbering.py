@@ -25,7 +25,7 @@ from irdiff.effects import registers_in_use, uniform_masks
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.functions import compute
 from irdiff.effects.known_bits import Range
-from irdiff.effects.nodes import Key, is_pack
+from irdiff.effects.nodes import Key, is_pack, ones
 from irdiff.effects.values import Values
 from irdiff.effects.wait_states import WaitStates
 from irdiff.ir.program import (
@@ -464,8 +464,7 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
                             class_of[key] = own
                         else:
                             classes += 1
-                            is_first = own is None or (own.range is not None and _holds(own.range, range_))
-                            class_of[key] = JoinClass(classes, zeros, range_ and _WIDE if is_first else None)
+                            class_of[key] = JoinClass(classes, zeros, _widened(own, range_))
                     if class_of[key] != own:
                         side.joins[place][register] = class_of[key]
                         side.stale.add(place)
@@ -503,6 +502,15 @@ def _range(values: Values, entering: Sequence[int]) -> Range | None:
     ranges = [each for each in map(values.range_of, entering) if each]
     least, most = min(ranges, default=(0, 0))[0], max((each[1] for each in ranges), default=0)
     return (least, most) if len(ranges) == len(entering) and _holds(_WIDE, (least, most)) else None
+
+
+def _widened(own: JoinClass | None, entering: Range | None) -> Range | None:
+    """The range of a new class: as many bits as enter at first, then a wide one, then none."""
+    if entering is None or (own and own.range in (None, _WIDE) and not _holds(own.range, entering)):
+        return None
+    if own is None:
+        return entering[0], ones(max(entering[1], 0).bit_length())
+    return own.range if _holds(own.range, entering) else _WIDE
 
 
 def _holds(one: Range | None, other: Range | None) -> bool:

@@ -35,6 +35,7 @@ _RUNS = 4
 _OPAQUE = frozenset({"join", "event", "waited for", "like", "parameter", "undefined"})
 _GIVEN = frozenset({"parameter", "undefined", "like"})
 _THREAD = re.compile(r"workitem\.id\.x$|sreg\.tid\.x$")
+_PLACE_IN_GRID = re.compile(r"%(?P<size>n?)ctaid\.(?P<axis>[xyz])")
 _GIVES_ANY = re.compile(r"ld\.param|s_load_dword|elect\.|llvm\.nvvm\.elect")
 """Parameters of a kernel, and the number of an elected lane, may have any value."""
 _ENOUGH = 4
@@ -245,6 +246,8 @@ class Samples:
             return self._leaf(number, key)
         if key == ("all lanes",):
             return (ONES,) * COUNT
+        if key[0] == "text" and (place := _PLACE_IN_GRID.fullmatch(str(key[1]))):
+            return self._in_grid(place["axis"], is_size=bool(place["size"]))
         if key[0] in ("const", "text"):
             return _constant(key, self._values.threads) or self._by_chance(key[1])
         parts = [tried for each in below if (tried := self._tried[each, 0]) is not None]
@@ -268,6 +271,18 @@ class Samples:
             return tuple((each, to_int(each) & 1) for each in tried) if is_elected else _aligned(tried)
         self._unsure.add(number)
         return self._by_chance(number)
+
+    def _in_grid(self, axis: str, *, is_size: bool) -> Tried:
+        """The number of a block, which is less than how many there are. Small ones come last."""
+        most, dice = (1 << 31 if axis == "x" else 1 << 16) - 9, random.Random(axis)  # noqa: S311 - likewise
+        large = [dice.choice((dice.randrange(most), most - dice.randrange(8))) for _ in range(_INTEGERS)]
+        numbers = (*large, *(to_int(each) % most for each in self._by_chance(axis)[_INTEGERS:]))
+        if not is_size:
+            return numbers
+        return tuple(
+            n + 1 + to_int(each) % 8
+            for n, each in zip(numbers, self._by_chance(f"behind {axis}"), strict=True)
+        )
 
     def _leaf(self, number: int, key: Key) -> Tried | None:
         whole = key[1] if key[0] == "part" else number
