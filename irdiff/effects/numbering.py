@@ -4,8 +4,8 @@ A register that enters a block with several values is a *join*. All joins start 
 and are told apart until nothing more has to be: two joins stay equal where the same values enter, from
 whichever register (the partition of Alpern, Wegman and Zadeck, POPL 1988). Equal numbers on both sides then
 are equal values, loops included. A join ends with as many bits that are 0 as each value that enters it: a
-variable that begins at 0 and grows by 64 is a multiple of 64. A register that two values are packed into each
-time is two joins.
+variable that begins at 0 and grows by 64 is a multiple of 64. A join has a range, too: a variable that goes
+through the slots of a buffer is small. A register that two values are packed into each time is two joins.
 
 An effect is numbered by its block, operation, predicate, address and operands, and by how many equal ones the
 block had before. What it stands before or after is no part of the number: `order` compares that. A load that

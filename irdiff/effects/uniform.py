@@ -5,7 +5,7 @@ threads. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from irdiff.effects import order, races
 from irdiff.effects.nodes import operands_of
@@ -52,7 +52,12 @@ class Uniform:
         }
         self._events = {event.number: event for block in side.blocks for event in block.events}
         self._targets = [node.targets for node in side.graph]
-        self._behind = _always_behind(self._targets)
+        everything = range(len(self._targets))
+        sources = [[n for n in everything if number in self._targets[n]] for number in everything]
+        self._behind = _on_every_way(self._targets, {n for n in everything if not self._targets[n]})
+        """By block, itself and those that every way from it to an end leads through."""
+        self._before = _on_every_way(sources, {0})
+        """By block, itself and those that every way to it leads through."""
         self._on_every_way: dict[int, set[tuple[int, bool]]] = {}
 
     def is_reached_by_all(self, event: Event) -> bool:
@@ -94,7 +99,7 @@ class Uniform:
 
     def _conditions_on_every_way(self, place: int) -> set[tuple[int, bool]]:
         conditions = set[tuple[int, bool]]()
-        for before in _always_before(self._targets, place):
+        for before in self._before[place]:
             condition, targets = self._side.blocks[before].condition, self._targets[before]
             if condition is None or len({*targets}) < 2 or before == place:
                 continue
@@ -163,11 +168,6 @@ def _may_write(event: Event, space: str) -> bool:
     )
 
 
-def _always_before(targets: Sequence[Sequence[int]], place: int) -> list[int]:
-    """Returns the blocks that every path to a block leads through."""
-    return [each for each in range(len(targets)) if each == place or place not in _reached(targets, 0, each)]
-
-
 def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[int]:
     """Returns the blocks on paths from `begin`, itself included, that do not lead through `without`."""
     reached, waiting = set[int](), [begin] * (begin != without)
@@ -179,15 +179,15 @@ def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[
     return reached
 
 
-def _always_behind(targets: Sequence[Sequence[int]]) -> list[set[int]]:
+def _on_every_way(targets: Sequence[Sequence[int]], ends: Collection[int]) -> list[set[int]]:
     """Returns, for each block, itself and the blocks that every path from it to an end leads through."""
-    everything = set(range(len(targets)))
-    behind = [{number} if not own else set(everything) for number, own in enumerate(targets)]
+    blocks = range(len(targets))
+    behind = [{number} if number in ends else {*blocks} for number in blocks]
     changed = True
     while changed:
         changed = False
-        for number in range(len(targets) - 1, -1, -1):
-            if targets[number]:
+        for number in reversed(blocks):
+            if number not in ends and targets[number]:
                 new = {number} | set.intersection(*(behind[target] for target in targets[number]))
                 if new != behind[number]:
                     behind[number], changed = new, True

@@ -102,7 +102,7 @@ def _longer(way: int, letter: int) -> int:
     return way | 1 << letter
 
 
-class _Step(NamedTuple):
+class _WayStep(NamedTuple):
     """What an event does to the ways that reach it."""
 
     access: int = 0
@@ -123,10 +123,10 @@ _Split = list[tuple[int, int]]
 """Ways, each with the accesses that it is the way of."""
 
 
-class _Side:
+class _WaysOfSide:
     """The ways through each block of one side."""
 
-    def __init__(self, steps: Sequence[Sequence[_Step]]) -> None:
+    def __init__(self, steps: Sequence[Sequence[_WayStep]]) -> None:
         self._steps = steps
         self.accesses = functools.reduce(operator.or_, (step.access for own in steps for step in own), 0)
         self._through: dict[tuple[int, int], tuple[dict[int, _Split], _Split]] = {}
@@ -171,7 +171,7 @@ class WaysOfBoth:
         is_oldest: bool,
     ) -> None:
         self._base, self._head = (
-            _Side(_steps(side, letters, bits, is_oldest=is_oldest)) for side in (base, head)
+            _WaysOfSide(_steps(side, letters, bits, is_oldest=is_oldest)) for side in (base, head)
         )
         self._together = defaultdict[int, dict[tuple[int, int], int]](dict)
         """By access, the ways of base and of head on the same paths."""
@@ -240,7 +240,7 @@ def _both(ours: _Split, theirs: _Split, accesses: int) -> Iterator[tuple[int, in
 
 def _steps(
     side: NumberedFunction, letters: Mapping[Kind, int], bits: Mapping[int, int], *, is_oldest: bool
-) -> list[list[_Step]]:
+) -> list[list[_WayStep]]:
     """By block, of the events that change ways.
 
     Neither a barrier of threads nor a fence waits for what runs in the background: its thread waits before.
@@ -253,11 +253,11 @@ def _steps(
             at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
     is_told = any(event.operation.name.startswith("cp.async.mbarrier") for event in events)
 
-    def step(event: Event) -> _Step:
+    def step(event: Event) -> _WayStep:
         name, access = event.operation.name, bits.get(event.number, 0)
         letter = None if access else letters.get(kind_of(event))
         late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
-        return _Step(
+        return _WayStep(
             access=access,
             start=_running(_runs_as(name), 0) if access and IN_BACKGROUND.match(name) else 0,
             letter=letter,
@@ -319,7 +319,7 @@ def _after(way: int, group: tuple[str, int]) -> int:
     return way if age <= count else plain
 
 
-def _behind(ways: Ways, step: _Step) -> Ways:
+def _behind(ways: Ways, step: _WayStep) -> Ways:
     """Longer by a separator, but for accesses that it comes too early for."""
     _, _, letter, late, waits_for_none, group = step
     if letter is None and group is None:
