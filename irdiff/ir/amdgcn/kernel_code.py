@@ -1,0 +1,97 @@
+"""Reads what no line of AMD assembly says alone: loads of arguments, and modes of rounding. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from irdiff.ir.amdgcn.computed import PAIR
+from irdiff.ir.amdgcn.operand_texts import SCALAR_LOAD
+from irdiff.ir.program import COPY, CodeBlock, Instruction, Operation, Slot, instruction
+
+_MODES = re.compile(r"s_(?:setreg|round_mode|denorm_mode)")
+
+
+def pointer_to_arguments(lines: Sequence[str], kernel: str) -> tuple[str, ...]:
+    """Returns the registers that hold the address of a kernel's arguments when it begins; empty if none do.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", "Initial Kernel Execution State".
+    """
+    begin = next((n for n, line in enumerate(lines) if line == f".amdhsa_kernel {kernel}"), len(lines))
+    own = itertools.takewhile(lambda line: line != ".end_amdhsa_kernel", lines[begin:])
+    settings = dict(each.split()[:2] for each in own if each.startswith(".amdhsa_user_sgpr_"))
+    first = sum(
+        count
+        for name, count in (("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2))
+        if settings.get(f".amdhsa_user_sgpr_{name}", "0") != "0"
+    )
+    has_pointer = settings.get(".amdhsa_user_sgpr_kernarg_segment_ptr") == "1"
+    return (f"s{first}", f"s{first + 1}") if has_pointer else ()
+
+
+def without_loads_of_arguments(blocks: Sequence[CodeBlock], pointer: tuple[str, ...]) -> Sequence[CodeBlock]:
+    """Turns loads of the kernel's arguments into values: while the kernel runs, nothing writes its arguments.
+
+    Leaves a load as it is if one of the two registers of the pointer may have been written before it.
+    """
+    if not pointer:
+        return blocks
+    by_label = {block.label: block for block in blocks}
+    waiting = [target for block in blocks if _writes(block.instructions, pointer) for target in block.targets]
+    overwritten = set[str]()
+    while waiting:
+        label = waiting.pop()
+        if label not in overwritten:
+            overwritten.add(label)
+            waiting += by_label[label].targets if label in by_label else ()
+    return [
+        block
+        if block.label in overwritten
+        else block._replace(instructions=tuple(_with_arguments(block.instructions, pointer)))
+        for block in blocks
+    ]
+
+
+def _writes(instructions: Sequence[Instruction], registers: tuple[str, ...]) -> bool:
+    return any(not set(registers).isdisjoint(each.results) for each in instructions)
+
+
+def _with_arguments(instructions: Sequence[Instruction], pointer: tuple[str, ...]) -> Iterator[Instruction]:
+    is_there, copies = True, set[str]()
+    for each in instructions:
+        operation, effect = each.operation, each.operation.effect
+        is_copy = operation.compute in (PAIR, COPY) and (
+            (is_there and each.reads == pointer) or (each.reads[:1] != () and each.reads[0] in copies)
+        )
+        if effect and SCALAR_LOAD.match(operation.name) and each.reads and each.reads[0] in copies:
+            places = [part for part, _ in effect.address if not isinstance(part, str)]
+            operation = replace(operation, effect=None, operands=(*places, effect.address[-1][1]))
+        yield each._replace(operation=operation)
+        is_there = is_there and not _writes([each], pointer)
+        copies = copies | {*each.results} if is_copy else copies - {*each.results}
+
+
+def under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
+    """If a text sets modes, makes floating-point operations read them: they decide how these round."""
+    if not any(_MODES.match(each.operation.name) for block in blocks for each in block.instructions):
+        return tuple(blocks)
+    changed: dict[Operation, Operation] = {}
+
+    def under(each: Instruction) -> tuple[Instruction, ...]:
+        operation = each.operation
+        if _MODES.match(operation.name):
+            return each, instruction(f"mode of {operation.name}", ("mode",), ("mode", *each.reads))
+        if not operation.is_float or operation.effect or operation.compute:
+            return (each,)
+        operands = *operation.operands, Slot(len(each.reads))
+        changed[operation] = changed.get(operation) or replace(operation, operands=operands)
+        return (Instruction(changed[operation], each.results, (*each.reads, "mode"), each.line),)
+
+    return tuple(
+        block._replace(
+            instructions=tuple(instruction for each in block.instructions for instruction in under(each))
+        )
+        for block in blocks
+    )
