@@ -262,9 +262,14 @@ def _counted(
     if not changed:
         return {}
     # numpy and the executors, a third of what a comparison loads
-    from irdiff.cost.changed_cases import LaunchCounter, disassembler_of
+    from irdiff.cost.changed_cases import LaunchCounter, disassembler_of, set_other_options
 
-    counter = LaunchCounter(store=steps.store, disassembler=disassembler_of(asked.sides), report=report)
+    counter = LaunchCounter(
+        store=steps.store,
+        disassembler=disassembler_of(asked.sides),
+        report=report,
+        is_edited=set_other_options(asked.sides),
+    )
     return counter.count(changed, launches, asked.targets)
 
 

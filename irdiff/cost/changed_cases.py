@@ -78,6 +78,14 @@ SideToCount = LaunchToCount | NotCountedWork | None
 Counting = Callable[[LaunchToCount], CountedSide | NotCountedWork]
 
 
+def set_other_options(sides: Sides[Side]) -> bool:
+    """Whether the user gives the launches of the sides other options (`triton==3.9.0+num_warps=8`)."""
+    base, head = (
+        {name: value for name, value in side.toolchain.settings.items() if name.islower()} for side in sides
+    )
+    return base != head
+
+
 def disassembler_of(sides: Sides[Side]) -> Path | None:
     """Head's, else base's; None where none has one."""
     programs = machine_code_text.programs(side.toolchain.root for side in sides)
@@ -89,6 +97,8 @@ class LaunchCounter:
     store: Store
     disassembler: Path | None
     report: Report
+    is_edited: bool
+    """Whether all launches of the sides have other options."""
 
     def count(
         self, changed: Sequence[ComparedCase], launches: Mapping[str, Launch], known: Sequence[Target]
@@ -106,7 +116,9 @@ class LaunchCounter:
         counted: dict[str, CaseCost] = {}
         for number, case in enumerate(changed):
             self.report(Progress(phase="count", done=number, total=len(changed), detail=case.id))
-            is_edited = _is_edited(case.launches.map(lambda key: launches.get(key) if key else None))
+            is_edited = self.is_edited or _is_edited(
+                case.launches.map(lambda key: launches.get(key) if key else None)
+            )
             counted[case.id] = _cost(case, _both(by_case[case.id], counts), is_edited=is_edited)
         return counted
 

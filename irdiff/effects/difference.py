@@ -149,8 +149,12 @@ class Differences:
                 yield self._alone(event, is_gone=bool(one))
 
     def _noted(self, differences: Iterable[Difference], *events: Event) -> Iterator[Difference]:
-        """Remembers what a wait for groups makes differ."""
+        """Remembers what a wait for groups, a barrier in memory, or a copy makes differ."""
         for each in differences:
+            if any(event.effect.act is Act.COPY for event in events):
+                self._doubts.of_copies.add(each)
+            if any(map(synchronization.is_of_mbarrier, events)):
+                self._doubts.of_mbarriers[each] = events[0].operation.word
             if any(map(synchronization.is_group_wait, events)):
                 self._doubts.of_waits.add(each)
             yield each

@@ -32,6 +32,10 @@ class Doubts:
         """Whether all that is stored to shared memory is what base stores, to other places."""
         self.of_waits: set[Difference] = set()
         """What waits for groups of copies or matrix instructions make differ."""
+        self.of_mbarriers: dict[Difference, str] = {}
+        """What is done at a barrier in memory by one side alone, or at another one: by which operation."""
+        self.of_copies: set[Difference] = set()
+        """What copies in the background make differ, which arrive at barriers in memory."""
         self.lost_writes: set[Difference] = set()
         """Of global memory, by one side alone: no load makes up for these."""
 
@@ -41,21 +45,27 @@ class Doubts:
         Where loads and stores both change place, or some are gone and others new, they may be arranged
         differently. And where an access is not shown, it may make up for what differs in others; a value that
         is not shown may for other values. A path on which accesses are not ordered may never be taken where a
-        branch is not shown.
+        branch is not shown. A barrier in memory that has another place for several operations may have been
+        moved, and what is not shown may make up for one that is gone.
         """
         own = list(dict.fromkeys(found))
+        is_any_not_shown = any(isinstance(each, NotShown) for each in own)
+        are_mbarriers_moved = len({*self.of_mbarriers.values()}) > 1
+        are_mbarriers_unclear = is_any_not_shown or are_mbarriers_moved
         is_unclear = self.is_place_unclear or self.are_copies_shared_out or self._is_arranged()
-        is_value_unclear = (
-            is_unclear or self.are_values_elsewhere or any(isinstance(each, NotShown) for each in own)
-        )
+        is_value_unclear = is_unclear or self.are_values_elsewhere or is_any_not_shown
 
         is_lost = not self.is_control_unclear and self._is_write_lost()
 
         def is_doubted(each: Hazard) -> bool:
             if each.kind is HazardKind.ORDER:
-                return self.is_control_unclear or (self.is_copy_unclear and each in self.of_waits)
+                is_of_wait = self.is_copy_unclear and each in self.of_waits
+                is_of_mbarrier = are_mbarriers_unclear and each in self.of_mbarriers
+                return self.is_control_unclear or is_of_wait or is_of_mbarrier
             if each in self.lost_writes and is_lost:
                 return False
+            if are_mbarriers_moved and each in self.of_copies:
+                return True
             return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear
 
         why = "accesses or values may be arranged differently"

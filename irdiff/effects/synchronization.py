@@ -249,6 +249,11 @@ def is_group_wait(event: Event) -> bool:
     return "wait_group" in event.operation.word
 
 
+def is_of_mbarrier(event: Event) -> bool:
+    """Whether it sets up a barrier in memory, or counts at one."""
+    return "mbarrier" in event.operation.word or _COUNTS.search(event.operation.word) is not None
+
+
 def of_states(one: Event, other: Event) -> _Difference:
     before, after = (int(each.operation.word.split()[-1]) for each in (one, other))
     if after > before:

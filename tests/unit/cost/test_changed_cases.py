@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.cost.changed_cases import LaunchCounter
+from irdiff.cost.changed_cases import LaunchCounter, set_other_options
 from irdiff.counted_work import Amount, NotCountedWork, facts_of
 from irdiff.model import Artifact, Expected, Sides, Verdict
 from irdiff.report import phrases, work_table
 from irdiff.store import Store
-from tests.unit.runs import case, launch, target
+from tests.unit.runs import case, launch, side, target
 from tests.unit.work.kernels import counted, facts
 
 LOOP = """
@@ -131,7 +131,7 @@ TARGETS = (
 
 @pytest.fixture
 def counter(tmp_path):
-    return LaunchCounter(store=Store(tmp_path), disassembler=None, report=lambda _: None)
+    return LaunchCounter(store=Store(tmp_path), disassembler=None, report=lambda _: None, is_edited=False)
 
 
 def with_cubin(name, verdict=Verdict.CHANGED):
@@ -194,3 +194,14 @@ def test_of_a_target_without_evidence_no_time_is_expected(counter, name, why):
 def test_a_figure_of_one_side_alone_is_no_move():
     base, head = {"registers": 8, "ptx.total": 3}, {"ptx.total": 4, "ptx.bar": 1}
     assert phrases.moved_facts(base, head) == {"ptx.total": (3, 4), "ptx.bar": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_edit"),
+    [({}, False), ({"num_stages": "5"}, True), ({"TRITON_DEFAULT_FP_FUSION": "0"}, False)],
+)
+def test_an_option_that_a_user_gives_all_launches_of_a_side_is_an_edit(settings, is_edit):
+    """A variable of the compiler is none: the record of `no change expected` holds one of these."""
+    base, head = side("base"), side("head")
+    head = replace(head, toolchain=replace(head.toolchain, settings=settings))
+    assert set_other_options(Sides(base=base, head=head)) is is_edit
