@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -77,6 +77,7 @@ _PASSED = {
     "profile_scratch_align": "alignment of the profiler's memory",
     "tensordesc_meta": "description of tensor descriptors",
     "warp_size": "number of threads a warp",
+    "packed": "tuple of metadata for Triton's launcher",
     "symbol": "entry point",
 }
 """Entries of the launch metadata that have a name in plain words."""
@@ -84,6 +85,11 @@ _AS_TEXT = {
     "no-linker": "as its assembly: no linker made a binary of it",
     "no-binary": "as the text of its last stage: it has no binary",
 }
+
+
+def without_packed(names: Sequence[str]) -> Sequence[str]:
+    """Leaves out the tuple of the other entries (`packed`), unless it is the only one that differs."""
+    return [name for name in names if name != "packed"] or names
 
 
 def passed(names: Iterable[str]) -> str:
@@ -110,7 +116,7 @@ class Finding:
                     f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
                 )
             case FindingKind.LAUNCH_DIFFERS:
-                return f"the launch passes another {passed(self.details)}"
+                return f"the launch passes another {passed(without_packed(self.details))}"
             case FindingKind.LEXICAL_LLIR:
                 return f"LLVM IR was compared as it is spelled: {_LEXICAL.get(self.detail, self.detail)}"
             case FindingKind.MACHINE_CODE_AS_TEXT:

@@ -15,7 +15,7 @@ from irdiff import case_ids
 from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
-from irdiff.findings import Finding, FindingKind, passed
+from irdiff.findings import Finding, FindingKind, passed, without_packed
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Cause, CauseKind, ComparedCase, Launch, Sides, StageStatus, Verdict
 from irdiff.stages import Stage
@@ -156,8 +156,7 @@ def _known(case: ComparedCase, named: Collection[str]) -> tuple[Cause, ...] | No
     elif stage == Stage.LAUNCH and cases.unseen_launch(case):
         words = "the launch was not compared: the program goes around what irdiff reads of it"
     elif stage == Stage.LAUNCH and launch:
-        others = [name for name in launch[0] if name != "packed"]  # which packs the others
-        names = [name for name in others or launch[0] if name not in named]
+        names = [name for name in without_packed(launch[0]) if name not in named]
         words = f"the launch passes another {passed(names)}" if names else ""
     elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
         kind = next(kind for kind in BINARIES.values() if kind.assembly in case.stages)
