@@ -52,9 +52,9 @@ SAMPLE_CASES = (
 )  # fmt: skip
 
 _OF_AN_EARLIER_IRDIFF = """\
-> An earlier irdiff timed this run, most cases in 6 processes. It called some cases slower or faster, and this example
-> keeps that. Today's irdiff would call these cases `unclear`, too, because any other timing verdict needs 18 processes.
-> What it called `same` is shown as `unclear`.
+> An earlier irdiff timed this run, most cases in 6 processes. Today's irdiff calls a case slower, faster or `same` only
+> after 18 processes. The cases that the earlier irdiff called slower or faster are still shown as slower or faster, although
+> today's irdiff would call them `unclear`. Those that the earlier irdiff called `same` are shown as `unclear`.
 
 """
 """irdiff does not write these lines: they stand above the examples for their readers."""
