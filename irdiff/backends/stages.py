@@ -52,6 +52,11 @@ COMPONENTS: Mapping[str, Component] = {
     **{kind.artifact: kind.made_by for kind in _KINDS},
 }
 """The component that makes each stage."""
+NAMES = {
+    **{kind.made_by: kind.made_by.value for kind in _KINDS},
+    Component.CODEGEN_LIBRARY: "the AMD codegen library",
+}
+"""Names of the components that belong to one backend."""
 MAKERS: Mapping[str, frozenset[Component]] = {
     Stage.LAUNCH: frozenset({Component.PROGRAM, Component.RUNTIME}),
     Stage.TTIR: frozenset({Component.SPECIALIZATION, Component.FRONTEND, Component.TTIR_PASSES}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from irdiff.backends.stages import BINARIES
+from irdiff.backends import stages
 from irdiff.backends.statistic import value_of
 from irdiff.compare import statistics
 from irdiff.group.report_classes import ReportClass
@@ -15,7 +15,7 @@ from irdiff.stages import MLIR
 from irdiff.words import counted
 
 PARTS: Mapping[Component, str] = {
-    **{kind.made_by: kind.made_by.value for kind in BINARIES.values()},
+    **stages.NAMES,
     Component.PROGRAM: "the program",
     Component.RUNTIME: "the runtime",
     Component.SPECIALIZATION: "another specialization",
@@ -24,7 +24,6 @@ PARTS: Mapping[Component, str] = {
     Component.TTGIR_PASSES: "the TTGIR passes",
     Component.LLVM_LOWERING: "the lowering to LLVM IR",
     Component.LLVM_CODEGEN: "LLVM",
-    Component.CODEGEN_LIBRARY: "the AMD codegen library",
     Component.ASSEMBLER: "the assembler",
 }
 """Names the parts of a toolchain in reports; those of `run.json` are shorter."""
