@@ -315,7 +315,7 @@ def test_a_run_is_reported_and_gated(project, kernels, workflow, verdict, passes
     _keep(before, [replace(run, options=chosen) for run, chosen in zip(parts, options, strict=True)])
     done = ours.machine.run(workflow, alone, event)
     assert done.jobs == {"gate": "success" if passes else "failure"}, done.log
-    headline = "gate passes" if passes else "gate fails: 1 of "
+    headline = "gate passes" if passes else "gate fails because of 1 of "
     assert f"\n{headline}" in done.log
     assert f"### {headline}" in done.summary
     done.artifacts.download("irdiff-report", ours.machine.folder / "report")
