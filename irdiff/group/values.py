@@ -116,7 +116,7 @@ def _moves(ours: Sequence[str], theirs: Sequence[str]) -> str:
     ]:
         return ""
     move = (before or after)[0]
-    return f"without the `{move}` before it" if len(before) > len(after) else f"with a `{move}` before it"
+    return f"now {'without' if len(before) > len(after) else 'with'} a `{move}` before it"
 
 
 def _side_effects(mine: str, other: str) -> str:

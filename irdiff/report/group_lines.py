@@ -112,7 +112,7 @@ def heading(edits: int, groups: int, *, are_timed: bool) -> str:
     if groups != edits:
         words += f", of {counted(edits, 'edit')}"
     return words + (
-        ", the gravest measurement first (numbered before they were timed)"
+        ", the gravest measurement first (their numbers are those from before they were timed)"
         if are_timed and groups > 1
         else ""
     )

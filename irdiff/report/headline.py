@@ -241,7 +241,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
         return f", all by {name}" if len(cases) > 1 else f", by {name}"
     if len(counts) <= _SHOWN:
         return f", by {_listed([f'{name} ({count})' for name, count in counts])}"
-    return f", by {len(counts)} different passes or stages, most often by {name} ({most})"
+    return f", by {len(counts)} different passes or parts of the toolchain, most often by {name} ({most})"
 
 
 def divergence(case: Case) -> str:
