@@ -57,8 +57,8 @@ _RECORDED = (
     "lit_path",
     is_flag=False,
     flag_value="",
-    help="Write a FileCheck test of the origin's pass instead: to this file; without a name, to test.mlir in "
-    "the --save folder; without --save, to stdout.",
+    help="Write a FileCheck test of the origin's pass instead, to this file. If you name no file: to "
+    "test.mlir in the --save folder, or to stdout if there is no --save.",
 )
 @click.option(
     "--save",
