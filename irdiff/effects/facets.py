@@ -50,9 +50,9 @@ def of_pair(values: Values, one: Event, other: Event) -> Iterator[Facet]:
     name = f"a {noun(one)}"
     for before, after in ((one.guard, other.guard), (one.lanes, other.lanes)):
         if before != after:
-            how = "without a predicate" if after is None else "under another predicate"
+            which = "without a" if after is None else "under a" if before is None else "under another"
             yield Facet(
-                kind=HazardKind.ACCESS, what=f"makes {name} {how}", noun=f"predicate of {name}",
+                kind=HazardKind.ACCESS, what=f"makes {name} {which} predicate", noun=f"predicate of {name}",
                 base=_truth(values, before), head=_truth(values, after), events=(one, other), is_guard=True,
             )  # fmt: skip
     for is_address, mine, its in (
