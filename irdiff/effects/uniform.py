@@ -52,11 +52,10 @@ class Uniform:
         }
         self._events = {event.number: event for block in side.blocks for event in block.events}
         self._targets = [node.targets for node in side.graph]
-        everything = range(len(self._targets))
-        sources = [[n for n in everything if number in self._targets[n]] for number in everything]
-        self._behind = _on_every_way(self._targets, {n for n in everything if not self._targets[n]})
+        ends = {number for number, own in enumerate(self._targets) if not own}
+        self._behind = _on_every_way(self._targets, ends)
         """By block, itself and those that every way from it to an end leads through."""
-        self._before = _on_every_way(sources, {0})
+        self._before = _on_every_way([node.sources for node in side.graph], {0})
         """By block, itself and those that every way to it leads through."""
         self._on_every_way: dict[int, set[tuple[int, bool]]] = {}
 
