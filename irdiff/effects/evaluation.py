@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irdiff.effects import floats
 from irdiff.effects.floats import Bits, to_int
-from irdiff.effects.nodes import Key, is_pack
+from irdiff.effects.nodes import Key, is_pack, signed
 
 ONES = (1 << 64) - 1
 Tried = tuple[Bits, ...]
@@ -53,7 +53,7 @@ def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 -
         case "trunc", width, _:
             return tuple(to_int(value, width) for (value,) in rows)
         case "sext", width, source, _:
-            return tuple(extended(to_int(value, source), source) & (1 << width) - 1 for (value,) in rows)
+            return tuple(signed(to_int(value, source), source) & (1 << width) - 1 for (value,) in rows)
         case (("mul" | "shl" | "shr" | "sar" | "and" | "or" | "xor"), width, _, _):
             return tuple(_arithmetic(key[0], width, to_int(a, width), to_int(b, width)) for a, b in rows)
         case "eq", width, _, _:
@@ -62,7 +62,7 @@ def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 -
             width = int(kind[1:])
             values = ([to_int(each, width) for each in row] for row in rows)
             if kind[0] == "s":
-                values = ([extended(each, width) for each in row] for row in values)
+                values = ([signed(each, width) for each in row] for row in values)
             return tuple(int(a < b) for a, b in values)
         case (("zfield" | "sfield"), width, *_):
             return tuple(_field(key[0], *(to_int(each, width) for each in row)) for row in rows)
@@ -91,10 +91,6 @@ def _part(value: Bits, place: int, count: int) -> Bits:
     return to_int(value, 64) >> width * place & (1 << width) - 1
 
 
-def extended(value: int, width: int) -> int:
-    return value - (value >> width - 1 << width)
-
-
 def _arithmetic(name: str, width: int, one: int, other: int) -> int:
     match name:
         case "mul":
@@ -104,7 +100,7 @@ def _arithmetic(name: str, width: int, one: int, other: int) -> int:
         case "shr":
             result = one >> min(other, width)
         case "sar":
-            result = extended(one, width) >> min(other, width)
+            result = signed(one, width) >> min(other, width)
         case "and":
             result = one & other
         case "or":
@@ -116,4 +112,4 @@ def _arithmetic(name: str, width: int, one: int, other: int) -> int:
 
 def _field(name: str, value: int, first: int, count: int) -> int:
     bits = value >> (first & 63) & (1 << (count & 63)) - 1
-    return extended(bits, count) & ONES if name == "sfield" and count else bits
+    return signed(bits, count) & ONES if name == "sfield" and count else bits

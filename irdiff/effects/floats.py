@@ -16,6 +16,8 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from irdiff.effects.nodes import signed
+
 Bits = int | float | tuple["Bits", ...]
 """Of a register; a float for a literal whose format the instruction decides; the parts of a vector."""
 Function = Callable[..., Bits]
@@ -252,9 +254,8 @@ def _converted(target: str, source: str, whole: Callable[[float], float] | None 
             value = decode(source, bits)
         else:
             width = int(source[1:])
-            value = float(
-                to_int(bits, width) - (to_int(bits, width) >> width - 1 << width if source[0] == "s" else 0)
-            )
+            number = to_int(bits, width)
+            value = float(signed(number, width) if source[0] == "s" else number)
         value = float(whole(value)) if whole and math.isfinite(value) else value
         return encode(target, value) if is_float else _limited(target, value)
 
@@ -327,7 +328,7 @@ def _integer(word: str, rest: Sequence[str]) -> Computation | None:
 
     def number(bits: Bits) -> int:
         value = to_int(bits, width)
-        return value - (value >> width - 1 << width) if is_signed else value
+        return signed(value, width) if is_signed else value
 
     functions: Mapping[str, Callable[..., int]] = {
         "min": lambda *parts: min(map(number, parts)), "max": lambda *parts: max(map(number, parts)),

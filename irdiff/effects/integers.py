@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from irdiff.effects.known_bits import MOST_SHARED, NodeTable
-from irdiff.effects.nodes import ones
+from irdiff.effects.nodes import ones, signed
 
 _MAX_PRODUCTS = 16
 """A product of sums with more terms stays one."""
@@ -285,7 +285,7 @@ class Integers(NodeTable):
         constant, key, all_ones = self.value_of(value), self.keys[value], ones(source)
         if constant is not None:
             whole = constant & all_ones
-            return self.constant(whole - (whole >> source - 1 << source) if sign == "s" else whole, width)
+            return self.constant(signed(whole, source) if sign == "s" else whole, width)
         if sign == "s" and (source == 1 or self.bits(value) >> (source - 1) & 1):
             return self._sign_extended(widths, value)
         if key[0] == "sum" and key[1] == source:
@@ -340,7 +340,7 @@ class Integers(NodeTable):
             return self.node(f"mul.hi.{sign}{width}", *sorted((left, right)))
         one, other = (int(each or 0) & ones(width) for each in constants)
         if sign == "s":
-            one, other = (each - (each >> width - 1 << width) for each in (one, other))
+            one, other = (signed(each, width) for each in (one, other))
         return self.constant(one * other >> width, width)
 
     def descriptor(self, group: int, value: int) -> int:

@@ -17,6 +17,11 @@ def ones(width: int) -> int:
     return (1 << width) - 1
 
 
+def signed(value: int, width: int) -> int:
+    """Reads a number of `width` bits as a signed one."""
+    return value - (value >> width - 1 << width)
+
+
 def is_pack(key: Key) -> bool:
     """Whether it is made of parts side by side; the name says how wide all are, if each has not 32 bits."""
     return bool(key[0].partition(" ")[0] == "pack")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from irdiff.effects.nodes import evaluate, operands_of
+from irdiff.effects.nodes import evaluate, operands_of, signed
 from irdiff.effects.values import Values
 
 _GIVEN = 64, 37
@@ -55,7 +55,7 @@ def _step(values: Values, joins: _Joins, number: int) -> tuple[int, int] | None:
         for width in (32, 64):
             constant, terms = values.linear(width, other)
             if terms == ((number, 1),):
-                return begin, constant - (constant >> width - 1 << width)
+                return begin, signed(constant, width)
     return None
 
 

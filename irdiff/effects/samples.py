@@ -16,10 +16,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from irdiff.effects import floats, nearness
-from irdiff.effects.evaluation import ONES, Tried, extended, literal, of_samples
+from irdiff.effects.evaluation import ONES, Tried, literal, of_samples
 from irdiff.effects.floats import Bits, to_int
 from irdiff.effects.nearness import Fields, Likeness
-from irdiff.effects.nodes import Key, operands_of
+from irdiff.effects.nodes import Key, operands_of, signed
 from irdiff.effects.values import Values
 from irdiff.ir.program import Act, Operation
 
@@ -344,7 +344,7 @@ def _narrow(tried: Tried, load: Operation) -> Tried:
     width = 8 * effect.size
     whole = [to_int(each) & (1 << width) - 1 for each in tried]
     if _SIGN_EXTENDS.search(load.name):
-        return tuple(extended(each, width) & (1 << 32) - 1 for each in whole)
+        return tuple(signed(each, width) & (1 << 32) - 1 for each in whole)
     return tuple(whole)
 
 
