@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from irdiff.model import CodeLine
 from irdiff.words import counted
 
-_VECTOR = re.compile(r"(?<![\w.$@])v(?:(\d+)\b|\[\d+:(\d+)\])")
-_ACCUMULATOR = re.compile(r"(?<![\w.$@])a(?:(\d+)\b|\[\d+:(\d+)\])")
-_SCALAR = re.compile(r"(?<![\w.$@])s(?:(\d+)\b|\[\d+:(\d+)\])")
+_REGISTERS = {kind: re.compile(rf"(?<![\w.$@]){kind}(?:(\d+)\b|\[\d+:(\d+)\])") for kind in "vas"}
+"""Vector, accumulation and scalar registers."""
 _DECLARED = re.compile(r"\.amdhsa_(next_free_[vs]gpr|accum_offset) (\d+)$")
 
 
@@ -21,8 +20,8 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
     }
     if "next_free_vgpr" not in declared:
         return
-    used, at = _highest(_VECTOR, assembly)
-    accumulators, at_accumulator = _highest(_ACCUMULATOR, assembly)
+    used, at = _highest("v", assembly)
+    accumulators, at_accumulator = _highest("a", assembly)
     whole, line = declared["next_free_vgpr"]
     begin, begin_line = declared.get("accum_offset", (whole, line))
     reservations = [(used, at, min(whole, begin) if accumulators else whole, line, "v")]
@@ -32,16 +31,16 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
         ]
         reservations += [(accumulators + begin, at_accumulator, whole, line, "a")] if accumulators else []
     if "next_free_sgpr" in declared:
-        reservations.append((*_highest(_SCALAR, assembly), *declared["next_free_sgpr"], "s"))
+        reservations.append((*_highest("s", assembly), *declared["next_free_sgpr"], "s"))
     for count, place, limit, where, kind in reservations:
         if count > limit:
             lines = tuple(CodeLine(number=n, text=assembly[n - 1][:200]) for n in sorted({place, where}))
             yield f"reserves {counted(limit, 'register')} for `{kind}` and uses {count}", lines
 
 
-def _highest(pattern: re.Pattern[str], text: Sequence[str]) -> tuple[int, int]:
+def _highest(kind: str, text: Sequence[str]) -> tuple[int, int]:
     """One more than the highest register that code names, and the line."""
-    highest = (0, 0)
+    pattern, highest = _REGISTERS[kind], (0, 0)
     for number, line in enumerate(text, 1):
         if line.startswith((".", "-", "amdhsa")):
             continue
