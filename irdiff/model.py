@@ -472,7 +472,9 @@ class Witness:
 
 class HazardKind(StrEnum):
     ORDER = "order"
-    """Two accesses may touch the same bytes, at least one of them writes, and only base keeps their order."""
+    """Two accesses may touch the same bytes, at least one of them writes, and only base keeps their order. Or
+    head lacks an operation on an mbarrier, makes it at another address, or uses a result before its wait.
+    """
     ACCESS = "access"
     """An access has another predicate, address or width, or only one side has it. Nothing else differs."""
     CONTROL = "control"
