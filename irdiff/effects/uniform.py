@@ -82,6 +82,19 @@ class Uniform:
                 conditions += [condition] if condition is not None and len(targets) > 1 else []
         return conditions
 
+    def _conditions_of_edges(self, number: int) -> list[int]:
+        """Returns the conditions of the branches that decide by which edge a block is entered: those between
+        the last block that every way to it leads through, and itself.
+        """
+        between, waiting = {number}, [*self._side.graph[number].sources]
+        while waiting:
+            now = waiting.pop()
+            if now not in between:
+                between.add(now)
+                waiting += self._side.graph[now].sources if now not in self._before[number] else []
+        conditions = (self._side.blocks[each].condition for each in between if len(self._targets[each]) > 1)
+        return [each for each in conditions if each is not None]
+
     def is_exit(self, branch: int) -> bool:
         """True if one path from a branch leads back to it, and another does not."""
         leading = {branch in _reached(self._targets, target, -1) for target in self._targets[branch]}
@@ -128,7 +141,8 @@ class Uniform:
 
     def _varies(self, value: int, trusted: int) -> bool:
         """True if a value may differ between threads. It looks at everything that the value is computed from;
-        for a variable of a loop, at the conditions around the loop, too.
+        for one that several edges bring to a block, at the conditions that decide which edge is taken, and how
+        often, too.
 
         trusted: an event whose result is taken for the same in all threads.
         """
@@ -147,7 +161,7 @@ class Uniform:
                 if number not in self._entering:
                     return True
                 block, values = self._entering[number]
-                waiting += [*values, *self._conditions(block)]
+                waiting += [*values, *self._conditions(block), *self._conditions_of_edges(block)]
             elif key[0] == "event":
                 event = self._events.get(number)
                 if event is None or event.guard is not None or self._may_load_others(event):
