@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from irdiff.effects import races, ways
+from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
@@ -88,7 +89,7 @@ class Separation:
         numbers = [number for number, event in ours.items() if not ways.is_own(event)]
         others = sum(bits[number] for number in numbers)
         are_equal = ours.keys() == theirs.keys()
-        is_complete = are_equal and not any(map(_is_of_llvm, ours.values()))
+        is_complete = are_equal and not any(map(_is_of_llvm, ours.values())) and _is_as_ever(values, kind)
         overlapping, maybe = list[_Pair](), list[_Pair]()
         for other in filter(paths.leads_to, numbers):
             gone, mixed = (paths.worse(other, names) & others for names in ({kind}, letters.keys()))
@@ -185,6 +186,22 @@ class _Paths:
                 accesses |= both.worse(self._bits[access], mask)
             self._worse[access, mask] = accesses
         return accesses
+
+
+def _is_as_ever(values: Values, kind: ways.Kind) -> bool:
+    """True if the predicate and the operands of a separator have the same values in every round of a loop, as
+    they do if they are made of constants, parameters and the numbers of threads and programs.
+    """
+    _, guard, operands = kind
+    waiting, seen = [*operands, *([] if guard is None else [guard])], set[int]()
+    while waiting:
+        number = waiting.pop()
+        if values.keys[number][0] in ("event", "like", "join", "waited for", "undefined"):
+            return False
+        if number not in seen:
+            seen.add(number)
+            waiting += operands_of(values.keys[number])
+    return True
 
 
 def _needed(values: Values, pair: _Pair, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
