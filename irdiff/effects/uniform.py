@@ -4,8 +4,9 @@ threads. Pure.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from irdiff.effects import order, races
 from irdiff.effects.nodes import operands_of
@@ -82,18 +83,17 @@ class Uniform:
                 conditions += [condition] if condition is not None and len(targets) > 1 else []
         return conditions
 
-    def _conditions_of_edges(self, number: int) -> list[int]:
-        """Returns the conditions of the branches that decide by which edge a block is entered: those between
-        the last block that every way to it leads through, and itself.
-        """
-        between, waiting = {number}, [*self._side.graph[number].sources]
-        while waiting:
-            now = waiting.pop()
-            if now not in between:
-                between.add(now)
-                waiting += self._side.graph[now].sources if now not in self._before[number] else []
-        conditions = (self._side.blocks[each].condition for each in between if len(self._targets[each]) > 1)
-        return [each for each in conditions if each is not None]
+    @functools.cached_property
+    def _choosing(self) -> list[list[int]]:
+        """By block, the conditions that decide by which edge threads come to it."""
+        conditions: list[list[int]] = [[] for _ in self._targets]
+        ranks = _ranks(self._targets)
+        for branch, targets in enumerate(self._targets):
+            condition = self._side.blocks[branch].condition
+            if condition is not None and len({*targets}) > 1:
+                for meeting in _meetings(self._targets, ranks, branch):
+                    conditions[meeting].append(condition)
+        return conditions
 
     def is_exit(self, branch: int) -> bool:
         """True if one path from a branch leads back to it, and another does not."""
@@ -141,8 +141,8 @@ class Uniform:
 
     def _varies(self, value: int, trusted: int) -> bool:
         """True if a value may differ between threads. It looks at everything that the value is computed from;
-        for one that several edges bring to a block, at the conditions that decide which edge is taken, and how
-        often, too.
+        for one that several edges bring to a block, at the conditions that decide which edge is taken and how
+        often the block runs, too.
 
         trusted: an event whose result is taken for the same in all threads.
         """
@@ -161,7 +161,7 @@ class Uniform:
                 if number not in self._entering:
                     return True
                 block, values = self._entering[number]
-                waiting += [*values, *self._conditions(block), *self._conditions_of_edges(block)]
+                waiting += [*values, *self._conditions(block), *self._choosing[block]]
             elif key[0] == "event":
                 event = self._events.get(number)
                 if event is None or event.guard is not None or self._may_load_others(event):
@@ -179,6 +179,41 @@ def _may_write(event: Event, space: str) -> bool:
     return event.effect.act is Act.OPAQUE or (
         space != "global" and event.effect.act in (Act.COPY, Act.MATRIX)
     )
+
+
+def _meetings(targets: Sequence[Sequence[int]], ranks: Mapping[int, int], branch: int) -> set[int]:
+    """Returns the blocks at which ways that part at a branch meet again.
+
+    A way bears the name of the edge that it began with, and, behind a block where ways of different names
+    meet, the name of this block. Ways end where they come to the branch again.
+    """
+    names = dict[int, int]()
+    coming = {target: {~target} for target in targets[branch]}
+    while coming:
+        number = min(coming, key=ranks.__getitem__)
+        own = names.get(number)
+        ways = coming.pop(number) | ({own} if own is not None else set())
+        name = number if len(ways) > 1 else ways.pop()
+        if own in (name, number):
+            continue
+        names[number] = name
+        for target in targets[number] if number != branch else ():
+            coming.setdefault(target, set()).add(name)
+    return {number for number, name in names.items() if number == name}
+
+
+def _ranks(targets: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Returns the place of each block in an order in which it follows all blocks that lead to it, but for
+    those that lead back to the start of a loop.
+    """
+    left, entered, open_ = list[int](), {0}, [0]
+    while open_:
+        if new := [target for target in targets[open_[-1]] if target not in entered]:
+            entered.add(new[0])
+            open_.append(new[0])
+        else:
+            left.append(open_.pop())
+    return {number: place for place, number in enumerate(reversed(left))}
 
 
 def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[int]:
