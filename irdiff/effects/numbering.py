@@ -234,7 +234,7 @@ class NumberedFunction:
             loading.clear()
         is_whole = [self.values.value_of(each) for each in event.operands] == [0]
         is_wait = self._asynchronous and "wait" in event.operation.name
-        for register in self._asynchronous & state.keys() - settled if is_wait else ():
+        for register in sorted(self._asynchronous & state.keys() - settled) if is_wait else ():
             old = self.flat(state[register])
             while is_whole and self.values.keys[old][0] == "waited for":
                 old = self.values.keys[old][2]

@@ -3,8 +3,11 @@ kernels, and integers.
 """
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 import tomllib
 from operator import itemgetter
 from pathlib import Path
@@ -18,7 +21,8 @@ from irdiff.model import Bits, Meaning
 from tests.programs.effect_rewrites import REWRITES, STAGES, mutations, texts
 from tests.unit.golden import golden, recorded
 
-DATA = Path(__file__).parents[2] / "data" / "effects"
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data" / "effects"
 SHELLS = {
     "ptx": (".target sm_90a", ".visible .entry k(", ")", ".reqntid 1024", "{", None, "ret;", "}"),
     "llir": (
@@ -255,6 +259,33 @@ def test_a_rule_proves_its_rewrite_and_no_attack(rule):
         assert old in base, old
         sides = (each.replace(old, new) for each in (base, head))
         assert not said(ir, *sides).startswith("same"), (old, new)
+
+
+NUMBERED = """
+from irdiff.effects.values import Values
+from tests.unit.effects.test_compare import said
+
+node, made = Values.node, []
+Values.node = lambda self, *key: (made.append(repr(key)), node(self, *key))[1]
+said("ptx", *["wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, 0, 1, 1, 0, 0;"
+     "\\nwgmma.wait_group.sync.aligned 0;\\nst.global.v4.b32 [%rd3], {%f1,%f2,%f3,%f4};"] * 2)
+print(made)
+"""
+
+
+def test_values_have_the_same_numbers_in_every_process():
+    """Their samples come from their numbers."""
+    results = {
+        subprocess.run(
+            [sys.executable, "-c", NUMBERED],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(results) == 1
 
 
 def edited(text, edit):
