@@ -1,4 +1,7 @@
-"""What two texts of a kernel do, and how that differs. See README.md."""
+"""Compares the effects of a kernel on both sides: its memory accesses, synchronization and branches. Pure.
+
+README.md says what the answers mean. Each module begins with its own rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Whether what a launch passes agrees with the code: what must, and does not, is an error. Pure."""
+"""Finds code that needs more than its launch gives: threads, registers, shared memory, scratch, descriptors.
+Pure.
+
+If head's code contradicts its launch or its header, and base's code does not, this is a hazard of the kind
+access. If the launch gives something else than on base, and the code may rely on that, it is a doubt.
+"""
 
 from __future__ import annotations
 

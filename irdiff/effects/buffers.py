@@ -1,7 +1,17 @@
-"""Buffers of shared memory that are in other places: head's are taken to be where base's are. Pure.
+"""Compares head as if its buffers of shared memory were at the addresses that they have on base. Pure.
 
-Buffers do not overlap, and each access of each thread lies in one of them, so what is stored in one is loaded
-from that one alone. Where they begin does not matter then, as long as nothing but accesses reads addresses.
+Buffers do not overlap, and each access of each thread lies in one of them. So a load gets only what was
+stored in its own buffer, and it does not matter where the buffer begins. The conditions:
+
+- The addresses of all accesses are known for all threads.
+- The bytes that the accesses touch form equally many buffers, of the same sizes, on both sides. Buffers
+  correspond in the order in which they are accessed first.
+- Each buffer moved by a multiple of 16 bytes, and the buffers of head do not end behind those of base.
+- Addresses are used for accesses only: the kernel does not store or compare them.
+
+Sometimes the addresses are not known, for example because a loop cycles through the slots of a buffer. Then
+`doubts` decides: if only loads or only stores are at other addresses, this is a hazard. If both are, the
+kernel may have moved the whole buffer, so this is not shown.
 """
 
 from __future__ import annotations

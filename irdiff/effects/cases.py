@@ -1,4 +1,15 @@
-"""The effects of a changed case, by the last text that both sides have. Pure."""
+"""Compares the effects of a changed case in the last text that both sides have. Pure.
+
+The assembly is compared if irdiff can read it, and LLVM IR otherwise. LLVM IR alone never proves `same`,
+because later steps use flags like `nsw`, alignments, ranges and attributes, which are not compared. It shows
+no hazard of the kind order either: later steps replace fences and barriers by other instructions, and buffers
+of shared memory have no addresses yet.
+
+If the PTX of both sides does the same, the machine code is looked at, too: ptxas may have compiled the same
+PTX in different ways. If the numbers of operations that round floats or access memory differ, the case is
+`not shown`, and the reason lists the numbers. The order of SASS operations, and the numbers of all other
+kinds, are ptxas's choice.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +55,9 @@ class MachineCodes(Protocol):
 _STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
 
 _UNREAD = NotShown(reason="LLVM IR does the same, and no assembly that is made of it was read")
-"""Later steps read more of it: flags like `nsw`, alignments, ranges, attributes."""
 _LAUNCHED_OTHERWISE = NotShown(reason="the code does the same, and what is launched with it differs")
 _PROVED = frozenset({Meaning.SAME, Meaning.ROUNDING})
 _ORDER_OF_LLVM_IR = "of LLVM IR alone, of which no assembly was read"
-"""Later steps make other instructions of fences and barriers, and buffers have no addresses yet."""
 
 
 def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> Effects | None:

@@ -1,11 +1,26 @@
-"""Whether an assembler fused the same products and sums of two programs that compute the same. Pure.
+"""Tells whether ptxas fused the same products and sums of two programs that compute the same. Pure.
 
-It may make one fused operation of a product and a sum that do not say how they round. Where no sum is in a
-loop and each is computed once, it fused at least as many sums as the machine code lacks: it makes sums of its
-own, too, for example of a sign (`FADD R1, |R0|, -RZ`), and leaves out those that nothing reads. If all sums
-that may be fused are lacking, and the machine code has as many fused operations more than the text, all are
-fused. A single sum that may be fused is enough if it is lacking: both machine codes have equally many fused
-operations. If none is lacking, none is fused where the machine code has no more of these than the text.
+ptxas may fuse a product and a sum into one `FFMA`, if neither names a rounding mode. No line of SASS says
+which ones it fused, so this is concluded from numbers. Before this module is asked, `cases` has checked that
+both machine codes have equally many `FADD`s, `FFMA`s and other operations that round.
+
+The numbers decide only if
+
+- no sum of the PTX is in a loop, and no two instructions compute the same sum;
+- each sum that can be fused is of 32-bit floats and adds one product;
+- no `FFMA` multiplies by 1, because such an `FFMA` is a plain sum.
+
+The number of *missing* sums is the number of sums in the PTX minus the number of `FADD`s in SASS. The `FADD`s
+alone decide nothing: ptxas makes some of its own, for example to take an absolute value (`FADD R1, |R0|,
+-RZ`), and such an `FADD` may stand in for a missing sum. It also leaves out sums that nothing reads. So the
+number of `FFMA`s must agree:
+
+- All sums were fused if as many are missing as can be fused, and SASS has that many more `FFMA`s than the PTX
+  has fused operations.
+- No sum was fused if none is missing, and SASS has as many `FFMA`s as the PTX has fused operations.
+
+If only one sum can be fused, and it is missing, the number of `FFMA`s need not agree: both sides have equally
+many, and there is no other sum that one of them could have fused.
 """
 
 from __future__ import annotations

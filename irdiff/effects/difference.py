@@ -1,8 +1,9 @@
-"""How two functions of one shape differ, each difference with its evidence. Pure.
+"""Compares two functions of one shape, and gives each difference its evidence. Pure.
 
-Effects that only one side has are paired within their block. What a pair uses (predicate, address, operands)
-is followed down to the values that differ first; those are tried on samples. What is shown to differ is a
-hazard, what is near is rounding, and what cannot be decided is not shown.
+Effects that only one side has are paired within their block. The predicate, address and operands of a pair
+are followed down to the values that differ first. Those are tried on samples. What is shown to differ is a
+hazard, what is near is rounding, and what cannot be decided is not shown. `doubts` then decides which hazards
+stay hazards beside the other differences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,30 @@
-"""Which differences are no certain hazards beside the others. Pure."""
+"""Decides which differences stay hazards beside the other differences of a function. Pure.
+
+Several changes may cancel each other out. So a difference of the kind access, control or value is `not shown`
+if
+
+- loads and stores of the same memory are at other addresses, or some accesses of a memory are gone and others
+  are new. But if all accesses that moved are of global memory and moved by the same constant, they touch
+  other bytes than on base, and stay hazards;
+- an address, a predicate, a condition or the number of accesses is not shown;
+- a copy in the background has another source and another destination: other threads may copy the same bytes.
+
+A difference of the kind value is also `not shown` if anything else is, or if at least two values that are
+stored to shared memory differ, and head stores the same values as base in exchanged places.
+
+A store to global memory that one side alone makes is a hazard in all of these cases, if only this side makes
+such stores, no other store to global memory has another address or predicate, and all branches are decided.
+No load can make up for such a store.
+
+A difference of the kind order is `not shown` if a branch is not decided: head may never take the path on
+which the order is missing. An operation on an mbarrier that is missing or has another address is a hazard
+only if nothing else is not shown and only one kind of operation differs. If the initialization, the arrivals
+and the waits are all at another address, the kernel may have moved the whole mbarrier. Then differences of
+copies that arrive at it are `not shown`, too. A wait for groups of copies is no certain hazard if the place
+that a copy writes is not shown.
+
+Code that needs more than its launch gives (`agreement`) is not doubted: nothing else can make up for it.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +66,7 @@ class Doubts:
         """Of global memory, by one side alone: no load makes up for these."""
 
     def settled(self, found: Iterable[Difference]) -> list[Difference]:
-        """What is no certain hazard beside the others is not shown.
-
-        Where loads and stores both change place, or some are gone and others new, they may be arranged
-        differently. And where an access is not shown, it may make up for what differs in others; a value that
-        is not shown may for other values. A path on which accesses are not ordered may never be taken where a
-        branch is not shown. A barrier in memory that has another place for several operations may have been
-        moved, and what is not shown may make up for one that is gone.
-        """
+        """Turns each hazard that is doubtful beside the others into one that is not shown."""
         own = list(dict.fromkeys(found))
         is_any_not_shown = any(isinstance(each, NotShown) for each in own)
         are_mbarriers_moved = len({*self.of_mbarriers.values()}) > 1

@@ -1,4 +1,4 @@
-"""What two paired effects use that is not equal: predicates, addresses, operands. Pure."""
+"""Lists the predicates, addresses and operands in which two paired effects differ. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""Whether a few operations of floats are all that differs: taken as base has them, both do the same. Pure.
+"""Tells whether a few floating-point operations are all that differs. Pure.
 
-Then nothing else is arranged differently that could make up for them, so each is shown, as what it is.
+There may be at most eight operations with equal operands on both sides and different results, from which all
+other differences follow. These operations of head are replaced by those of base, and both sides are compared
+again. If they are now the same, nothing else is arranged differently that could make up for the operations.
+So each of them is judged by itself, as rounding or a hazard.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The functions that readers name, as operations of the table of values. Pure."""
+"""The functions that a `program_reader` names, as operations of the table of values. Pure."""
 
 from __future__ import annotations
 

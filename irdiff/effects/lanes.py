@@ -1,4 +1,5 @@
-"""Of which bits of a thread's number a value may depend: threads that differ in others have the same. Pure.
+"""Tells on which bits of a thread's number a value may depend. Threads that differ in other bits have the
+same value. Pure.
 
 A butterfly that combines a value with that of the lane whose number differs in one bit, by an operation that
 commutes, gives both the same. Loads of one address give all threads the same, if none races with a store.

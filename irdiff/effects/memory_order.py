@@ -1,6 +1,9 @@
-"""How much an access, a fence or an atomic operation orders other accesses: its memory order and scope. Pure.
+"""Tells how much an access, a fence or an atomic operation orders other accesses: its memory order and scope.
+Pure.
 
-Sources: PTX ISA, "Memory Consistency Model"; LLVM LangRef, "Atomic Memory Ordering Constraints".
+Acquire and release do not replace each other. An operation that names no scope has the default scope of its
+instruction (`_scope`). Sources: PTX ISA, "Memory Consistency Model"; LLVM LangRef, "Atomic Memory
+Ordering Constraints".
 """
 
 from __future__ import annotations

@@ -1,8 +1,17 @@
-"""Whether two results differ by rounding only. Pure.
+"""Decides whether two results differ by rounding only. Pure.
 
-Each result comes with others that rounding of the same operations might have given. Two results are near if
-they are no farther apart than those are, with some room: so a small number is near to another only if the two
-are, and what is left of a difference of large ones may be as far off as these were.
+Each result comes with others that rounding of the same operations might have given: the value is computed
+four more times, and each time a random error is added to the result of each operation that only one side has
+(`samples`). The error is at most what the operation's floating-point format and its approximation allow. The
+greatest distance of these results from the first is the *spread* of a side.
+
+Two results are near if their distance is at most twice the sum of both spreads, plus one rounding of the
+format. Two small numbers are therefore not near just because they are small. And if large numbers cancel, the
+small remainder may differ by as much as the rounding errors of the large numbers allow. Results are other
+values if they are farther apart than 16 times this bound, and than a fixed share of the greater one. Anything
+between is not decided.
+
+Only floats can be near. If an integer or a predicate was computed from floats, those floats must be near.
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""Decides which effects of one block must keep their order, and finds those that did not. Pure."""
+"""Decides which effects of one block must keep their order, and finds those that did not. Pure.
+
+Two effects of one thread keep their order if they may touch the same bytes and one of them writes, or if one
+of them acquires, releases or is volatile. A `wgmma.fence` orders accesses to registers only. So it keeps its
+order with matrix instructions, and not with barriers or fences of memory.
+
+Two accesses may also have changed places across a barrier: base makes A before the barrier and B behind it,
+head makes B before it and A behind it. Within one thread they may touch different bytes, and yet A of one
+thread may touch the bytes of B of another thread. So their order counts, unless no two threads touch the same
+bytes (`meet_in_threads`). Two loads may change places across a barrier, unless one of them acquires or is
+volatile: all threads behind the barrier rely on what this load saw.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +51,7 @@ def meet(values: Values, one: Event, other: Event) -> bool:
 
 
 def meet_in_threads(values: Values, one: Event, other: Event) -> bool:
-    """True if two accesses that have a barrier between them must keep their order because of other threads.
-
-    Even if the accesses of one thread touch different bytes, the first access of one thread may touch the
-    bytes of the second access of another thread.
-    """
+    """True if two accesses that have a barrier between them must keep their order because of other threads."""
     acts, spaces = {one.effect.act, other.effect.act}, {one.effect.space, other.effect.space}
     if acts <= _READS or acts & _WITHOUT_ORDER or PRIVATE in spaces or Act.SYNC in acts:
         return False

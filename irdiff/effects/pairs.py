@@ -1,4 +1,4 @@
-"""Which effects only one side of a block has, and which of them are likely the same, edited. Pure."""
+"""Finds effects that only one side of a block has, and pairs those that are likely the same, edited. Pure."""
 
 from __future__ import annotations
 

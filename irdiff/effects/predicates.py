@@ -1,4 +1,17 @@
-"""Predicates that differ: whether one opposes the other, or other threads do the same work. Pure."""
+"""Predicates that differ: whether one opposes the other, or other threads do the same work. Pure.
+
+A store may be executed by other threads of the block on head than on base. For example, all four warps of a
+block compute the same tile; on base each warp stores it, and on head only the first one does. Both stores are
+the same under three conditions (`Threads.are_equal`):
+
+- The value and the address depend only on some bits of the thread number. In the example these are the bits
+  of the lane.
+- For each value of these bits, either both sides have a thread that stores, or neither has.
+- All threads of the block reach the store, and a barrier of all threads stands between it and any other
+  access to these bytes, before or behind it. Such barriers must also separate each load that the value, the
+  address or the predicate depends on from every other access to its bytes. Otherwise the threads that store
+  on head may load another value.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +66,7 @@ class Threads:
         return is_as_often or self._store_the_same(base, head, event)
 
     def are_equal(self, base: int, head: int, event: Event) -> bool:
-        """Whether a store is the same under either predicate, whichever of the threads makes it.
-
-        Barriers have to stand between it and what else its threads do to these bytes, and all threads to come
-        where it stands. Likewise for each load that it depends on: else the threads may load other values.
-        """
+        """Whether a store is the same under either predicate, whichever of the threads makes it."""
         return (
             self._store_the_same(base, head, event)
             and self._uniform.is_reached_by_all(event)

@@ -1,4 +1,4 @@
-"""Which two accesses may touch the same bytes, so that a barrier or fence has to keep them apart. Pure."""
+"""Tells if two accesses may touch the same bytes, so that a barrier or fence must keep them apart. Pure."""
 
 from __future__ import annotations
 

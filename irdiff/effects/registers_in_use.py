@@ -1,7 +1,14 @@
-"""Finds registers that are written while an instruction in the background still uses them. Pure.
+"""Finds registers that are read or written while an instruction in the background still uses them. Pure.
 
 `wgmma` reads its first factor and adds to its sum until a thread waits for its group; a load of tensor memory
-writes its registers until the thread waits for its loads (PTX ISA, "wgmma.mma_async", "tcgen05.wait").
+writes its registers until the thread waits for its loads (PTX ISA, "wgmma.mma_async", "tcgen05.wait"). There
+are two cases:
+
+- Head reads a register that is still being written, and base reads it behind the wait. Head may read another
+  value. For `wgmma` this is a hazard. For a load of tensor memory it is not shown, because LLVM moves
+  instructions over this wait, and ptxas may wait by itself (`difference`).
+- Head overwrites a register that is still being read or written, and base does not. This is not shown, for
+  `wgmma` and for loads of tensor memory (`whole_functions`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What kind of rounding differs between two values that are near in every sample. Pure."""
+"""Names the kind of rounding in which two values differ that are near in every sample. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,19 @@
 """Compares values on samples: everything that a kernel reads gets random numbers, the same on both sides.
 Pure.
 
-Equal results prove nothing. Different results show that two values differ, and near results that only
-rounding differs. To decide what is near, each value is computed a few more times, with other rounding in each
-operation that only one side has. A value that depends on an unknown operation is not computed.
+Equal results prove nothing. Different results show that two values differ, provided that `floats` implements
+every operation in them. Near results show that only rounding differs (`nearness`). A value that depends on an
+unknown operation is not computed.
+
+The samples are floats around the constants of both computations, then floats of several magnitudes with both
+signs, then integers of several magnitudes. A *choice* is a comparison, a selection, a minimum or a maximum.
+Two results are near only if the samples try both outcomes of every choice that only one side makes: if
+`min(x, 1e30)` is `x` in every sample, nothing is decided. If one side alone divides, or takes a root or a
+logarithm, both are computed once more, with zeros, infinities, NaN, 1e30 and 1e-30 in place of the values
+that both sides share: `x / x` is no number at 0, so it is not near 1.
+
+Only samples in which an effect happens count: its predicate is true, and the branches lead to it. If two
+addresses or values differ only in other samples, this is not shown.
 """
 
 from __future__ import annotations

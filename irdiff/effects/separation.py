@@ -1,9 +1,18 @@
 """Finds accesses of memory that base separates by a barrier on every path, and head does not. Pure.
 
 A barrier that is gone matters if two accesses that may touch the same bytes, one of them a writer, are
-separated on base and not on head. A *separator* is a barrier or another synchronization. A way from one
-access to another is described by the separators on it, and by which of them stand before which. A way of head
-is right if that of base on the same path of blocks has no more of these.
+separated on base and not on head. A *separator* is a barrier, a proxy fence or a wait for tensor memory; all
+of these are judged together. Each path from one access to another is described by the separators on it, and
+by which of them stand before which. Head orders the two accesses as base does if each path between them has
+all separators that base has on the same path of blocks, in the same order.
+
+A `fence.proxy.async.shared::cta` that all threads execute may stand before or behind the barrier: both must
+be on the path, in any order (`ways`). It does not count for copies that are still pending when it executes.
+
+Some waits wait only for the older groups of copies or matrix instructions: `cp.async.wait_group 1` in a loop
+waits for the copies of earlier rounds, and not for those of the last one. Such a wait is checked twice, once
+as if it waited for all groups, and once as if the youngest group were still pending. Both checks must
+succeed.
 """
 
 from __future__ import annotations

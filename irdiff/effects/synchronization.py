@@ -1,4 +1,9 @@
-"""How synchronization differs: what keeps fewer accesses in order, and what only waits for more. Pure."""
+"""Compares synchronization: what keeps fewer accesses in order, and what only waits for more. Pure.
+
+A barrier of AMD orders accesses to global memory only together with a wait, and this wait may stand there for
+another reason. So nobody can tell whether base wanted the order. If such a barrier is gone, the order of two
+accesses to global memory is not shown, and no hazard.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Finds barriers that all threads reach, because the branches around them have the same outcome in all
 threads. Pure.
+
+Synchronization that only head has is harmless under three conditions: the instruction is on a list of
+instructions that only wait; it has no predicate; and, if it is a barrier, all threads that it waits for reach
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Which registers hold zero or all ones on every path to a block: masks of no lane or of all lanes. Pure.
+"""Finds registers that hold zero or all ones on every path to a block: masks of no lane or all lanes. Pure.
 
-AMD's compiler keeps the condition of a branch as such a mask, and tests it in several ways that differ for
-other masks only.
+AMD's compiler keeps the condition of a branch as a mask of lanes, and tests the mask in one of several ways:
+it compares the mask with zero, or with all ones; or it makes a 0 or a 1 of the mask, and compares that. For
+the masks named here all these tests have the same outcome. For other masks they may not.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""What wait states of AMD assembly stand between: a result, and what reads it too soon without them. Pure.
+"""Notes between which instructions an `s_nop` stands: one gives a result, and the other one reads it. Pure.
 
-Source: AMD Instinct MI300 ISA, 4.5 "Manually Inserted Wait States".
+Only an `s_nop` whose purpose is not known is compared here. `ir/amdgcn/wait_states` explains the others, on
+the targets for which it has rules, and they are left out. If head lacks such an `s_nop`, has a shorter one,
+or has it between other instructions, this is not shown (`whole_functions`). Source: AMD Instinct MI300 ISA,
+4.5 "Manually Inserted Wait States".
 """
 
 from __future__ import annotations

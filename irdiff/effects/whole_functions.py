@@ -1,4 +1,4 @@
-"""What two functions differ in besides the pairs of their effects: order, wait states, alignment. Pure."""
+"""Finds what differs besides the pairs of effects of two functions: order, wait states, alignment. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The lines that show a difference, and what they are called. Pure."""
+"""The lines that show a difference, and their names. Pure.
+
+If only one side has an effect, the witness shows for the other side the nearest earlier line that both sides
+have.
+"""
 
 from __future__ import annotations
 

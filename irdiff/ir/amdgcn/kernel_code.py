@@ -1,4 +1,9 @@
-"""Reads what no line of AMD assembly says alone: loads of arguments, and modes of rounding. Pure."""
+"""Reads what no line of AMD assembly says alone: loads of arguments, and modes of rounding. Pure.
+
+An `s_load` is a load of global memory like any other: its order with stores and barriers counts. Only a load
+of the kernel's arguments is a value and no access, because nothing writes them while the kernel runs. The
+kernel gets the address of its arguments in two registers when it begins.
+"""
 
 from __future__ import annotations
 

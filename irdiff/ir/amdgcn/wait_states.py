@@ -1,8 +1,19 @@
 """Wait states that the hardware of gfx942 and gfx950 needs and does not insert. Pure.
 
-Every instruction between two others is a wait state, and `s_nop N` is N + 1. How many a result of a matrix
-instruction needs is not in a table here: it depends on the number of its passes. Such pairs are compared
-with those of the same kind on the other side. Source: AMD Instinct MI300 ISA, 4.5 "Manually Inserted Wait
+The hardware does not always wait for the result of an instruction. Between such an instruction and another
+one that reads or overwrites its result, the code must have a certain number of *wait states*. Every
+instruction between the two is a wait state, and `s_nop N` is N + 1. All paths from the first instruction are
+followed, also into other blocks.
+
+- For vector instructions and wide stores a table has the numbers. If head has fewer wait states than the
+  table says, and base has enough, this is a hazard (`early`).
+- How many a matrix instruction needs depends on how many passes through the hardware it takes, and there is
+  no full table of passes. So a pair of head is compared with the pair of the same kind that stands closest
+  together on base: the same matrix instruction with the same modifiers, and the same use of its registers.
+  If the pair of head stands closer, this is not shown (`closest`).
+
+An `s_nop` that gives the wait states of any of these pairs is not compared by itself (`explained`). All other
+`s_nop`s are, and on other targets every `s_nop`. Source: AMD Instinct MI300 ISA, 4.5 "Manually Inserted Wait
 States"; LLVM's GCNHazardRecognizer for the two targets.
 """
 
