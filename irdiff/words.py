@@ -13,8 +13,8 @@ def counted(count: int, noun: str) -> str:
 
 
 def repeats_counted(texts: Iterable[str]) -> list[str]:
-    """Each text once, in the order of its first appearance; one that repeats ends in `(3 times)`."""
-    return [f"{text} ({count} times)" if count > 1 else text for text, count in Counter(texts).items()]
+    """Each text once, in the order of its first appearance; one that repeats ends in `(at 3 places)`."""
+    return [f"{text} (at {count} places)" if count > 1 else text for text, count in Counter(texts).items()]
 
 
 def first_few(names: Sequence[str], shown: int) -> str:

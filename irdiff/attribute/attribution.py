@@ -1,4 +1,6 @@
-"""What is attributed, and what is found: a case to run again; its origin, edit and responsible pass."""
+"""The input of attribution, a case to run again, and its result: the origin, the edit and the first divergent
+pass.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,13 @@ class Attribution:
     """The edit between the outputs of the responsible pass. None where the stage's artifacts show it best."""
     step: FirstDivergentPass | None
     unstable: bool
-    """Whether a stage that ran again on a side's own text, with addresses and hashes randomized, made
-    something other than what was compared."""
+    """True if a stage made another output when it ran again on its own side's text, with another address
+    layout and hash seed.
+    """
     passed_on: tuple[str, ...] = ()
-    """Stages that the other side's compiler, with addresses and hashes randomized, ran on a side's input with
-    that side's output."""
+    """Stages for which the other side's compiler made this side's output of this side's input, with another
+    address layout and hash seed.
+    """
 
 
 class Attributed(NamedTuple):
@@ -71,7 +75,7 @@ class CaseToReplay:
 
     @cached_property
     def stages(self) -> list[str]:
-        """Those of which both sides have an artifact, in the order they are made."""
+        """The stages of which both sides have an artifact, in the order of compilation."""
         common = self.case.artifacts.base.keys() & self.case.artifacts.head.keys()
         return [name for name in _ORDER if name in common]
 
@@ -110,7 +114,7 @@ class CaseToReplay:
 
 
 def agree(comparator: ArtifactComparator, stage: str, one: str, other: str) -> bool:
-    """Whether two artifacts are the same; not where one of them is damaged or cannot be read."""
+    """Returns False if one of the artifacts is damaged or cannot be read."""
     try:
         return comparator.same(stage, one, other)
     except (NormalizeError, DamagedArtifactError):

@@ -1,4 +1,4 @@
-"""Where the change of a case comes from: the components charged, and the pass that began it.
+"""Finds where the change of a case comes from: the components charged, and the pass that began it.
 
 The stages are examined from the last one that differs backwards, until one makes the whole difference by
 itself. That is a stage whose input is the same on both sides, or one that makes head's output of *base's*
@@ -54,7 +54,7 @@ _WITH_STATUS_OF_CODE = [kind.assembly for kind in BINARIES.values() if kind.is_r
 _BY_PASSES = (Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR)
 
 Charge = tuple[Component | None, str]
-"""What a stage is charged to, None for an innocent one, and a note."""
+"""The component that a stage is charged to, or None if it is innocent; and a note."""
 _INNOCENT: Charge = (None, "")
 _OTHER_SETTINGS = "the program changes other settings of the compiler (variables, knobs or functions)"
 _NO_SOURCE = "frontend and TTIR passes are not told apart: no IR before the first pass (Triton before 3.3)"
@@ -117,16 +117,16 @@ class _CaseAttribution:
         self._divergence: Divergence | None = None
         self._step: FirstDivergentPass | None = None
         self._is_quiet = False
-        """Whether that pass is a lowering with an edit which LLVM's optimizer may take back."""
+        """True if the pass is a lowering with an edit which LLVM's optimizer may take back."""
         self._cause = ""
         """The last stage that makes the whole difference: what is before it has no effect."""
         self._spelling: dict[str, bool] = {}
         """By stage whether its texts differ in their spelling alone."""
         self._unstable = False
         self._passed_on: list[str] = []
-        """As of `Attribution`."""
+        """See `Attribution.passed_on`."""
         self.transient = False
-        """Whether another attempt may find more, so that this is not kept."""
+        """True if another attempt may find more, so that this result is not kept."""
 
     def attributed(self) -> Attribution:
         origin = self._failure() if self.case.verdict in FAILED else self._origin()
@@ -142,7 +142,7 @@ class _CaseAttribution:
         )
 
     def _failure(self) -> Origin:
-        """Of a side that does not compile: the pass that was running, where the stage fails alone, too."""
+        """Names the pass that was running when a side failed to compile, if the stage fails alone, too."""
         origin = self.case.origin
         assert origin is not None
         side = "head" if self.case.verdict is Verdict.BROKEN else "base"
@@ -194,8 +194,8 @@ class _CaseAttribution:
         return f"{effect}: head's compiler turns base's {title(before)} into head's {leaving}"
 
     def _launches_differ(self) -> bool:
-        """Whether the program launches something else, or in another order; not the toolchain's runtime
-        alone.
+        """Returns True if the program launches something else, or in another order. Differences of the
+        toolchain's runtime alone do not count.
         """
         digests = {side[Stage.LAUNCH].digest for side in self.case.artifacts if Stage.LAUNCH in side}
         passed = [row.detail for row in self.case.findings if row.kind is FindingKind.LAUNCH_DIFFERS]
@@ -205,8 +205,8 @@ class _CaseAttribution:
 
     @cached_property
     def _is_one_compiler(self) -> bool:
-        """Whether both sides run the same stages with the same options and settings: then a stage makes
-        another output of another input alone.
+        """True if both sides run the same stages with the same options and settings. Then a stage makes
+        another output only of another input.
         """
         launched = {launch and launch.launched.digest for launch in self.subject.launches}
         has_digest = all(launch and launch.digest for launch in self.subject.launches)
@@ -226,7 +226,7 @@ class _CaseAttribution:
         return any(side.substitute for side in self.subject.sides)
 
     def _contributing(self) -> list[Charge]:
-        """Of the stages from the last one back to that which makes the whole difference."""
+        """Charges the stages from the last one back to the one that makes the whole difference."""
         charges: list[Charge] = []
         for index in range(len(self.stages) - 1, 0, -1):
             if self._is_equal(self.stages[index]):
@@ -323,7 +323,7 @@ class _CaseAttribution:
         return component, note
 
     def _lowering_or_llvm(self, stage: str, base: Replayed, head: Replayed) -> Charge:
-        """Where the IR that enters LLVM's optimizer is the same, that made the difference."""
+        """Charges LLVM's optimizer if the IR that enters it is the same on both sides."""
         finals = base.final, head.final
         if stage != Stage.LLIR or not all(finals) or not self._states.same_below_mlir(*finals):  # type: ignore[arg-type]
             return _component(stage, base, head), ""
@@ -361,7 +361,7 @@ class _CaseAttribution:
         return of_both(lambda side: self._replay(side, text or side, stage, dump))
 
     def _is_artifact(self, stage: str, replayed: Replayed, side: str) -> bool:
-        """Whether a replay made what was compared of a side."""
+        """Returns True if the replay reproduced the artifact of a side."""
         compared = self.case.artifacts.of(side)[stage].digest
         return replayed.output is not None and agree(self.comparator, stage, replayed.output, compared)
 
@@ -385,7 +385,7 @@ class _CaseAttribution:
         return agree(self.comparator, stage, base, head)
 
     def _differs_in_spelling(self, stage: str) -> bool:
-        """Whether the texts are the same but for spellings that differ between releases."""
+        """Returns True if the texts differ only in spellings that differ between releases."""
         if stage not in self._spelling:
             base, head = (self.store.get(side[stage].digest) for side in self.case.artifacts)
             self._spelling[stage] = bool(base and head) and self._states.same(
@@ -402,7 +402,6 @@ class _CaseAttribution:
 
 
 def _component(stage: str, *replayed: Replayed) -> Component:
-    """What makes the stage."""
     if any(CODEGEN_LIBRARY in row.settings for row in replayed):
         return Component.CODEGEN_LIBRARY
     return COMPONENTS[stage]

@@ -34,7 +34,7 @@ Same = Callable[[State, State], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """What made the states differ for good."""
+    """The pass after which the states of both sides are never equal again."""
 
     name: str
     note: str
@@ -131,14 +131,14 @@ def _moved(first: Divergence, later: str) -> str:
 
 
 def _only_synchronizes(base: State, head: State) -> bool:
-    """Whether two states differ in barriers and fences, and in no other operation."""
+    """Returns True if two states differ only in barriers and fences."""
     ours, theirs = Counter(base.operations()), Counter(head.operations())
     differing = (ours - theirs) + (theirs - ours)
     return bool(differing) and all(_SYNCHRONIZATION.search(name) for name in differing)
 
 
 def _synchronizations(state: State) -> Counter[str]:
-    """How many barriers and how many fences a state has, whatever dialect or assembly spells them."""
+    """Counts the barriers and fences of a state, whatever dialect or assembly spells them."""
     found: Counter[str] = Counter()
     for part in state.parts():
         found["fence"] += part.count("fence")

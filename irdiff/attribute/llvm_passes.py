@@ -69,7 +69,7 @@ def _prints_fast(version: str) -> bool:
 
 
 def is_quiet(edit: Edit | None) -> bool:
-    """Whether two lowerings differ in address arithmetic and the like alone."""
+    """Returns True if two lowerings differ only in address arithmetic and the like."""
     return edit is not None and set(abstraction.signature(abstraction.abstract(edit))) <= _QUIET
 
 

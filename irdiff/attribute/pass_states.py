@@ -23,7 +23,7 @@ _HEADING = re.compile(
 _OPTIONS = re.compile(r"\{(.*)\}$", re.DOTALL)
 _NOISE = re.compile(r"\bdump-intermediate-steps=\w+\s*")
 OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)"?', re.MULTILINE)
-"""What an operation begins with, as MLIR prints it; its name is the group."""
+"""Matches the beginning of an operation as MLIR prints it. Its group is the name of the operation."""
 _BEGINS_WITH = {"TritonGPUOptimizeDotOperands": "CanonicalizerPass"}
 """Passes that run another one before their own work: what is printed between is not the end of them. No
 pipeline of 3.2.0 to 3.9.0 has the second right behind the first on its own account."""
@@ -170,7 +170,9 @@ def _sections(log: Log, beginning: bytes, heading: re.Pattern[str]) -> Iterator[
 
 
 def _line_with(log: Log, beginning: bytes, place: int) -> int:
-    """Where the next line begins with this; `place` is where a line begins. Negative where none does."""
+    """Returns where the next line with this beginning begins; negative if there is none. `place` is where a
+    line begins.
+    """
     if log[place : place + len(beginning)] == beginning:
         return place
     before = log.find(b"\n" + beginning, max(place - 1, 0))

@@ -43,7 +43,7 @@ _MESSAGE_CHARACTERS = 300
 
 
 class Dump(StrEnum):
-    """What is kept besides the output."""
+    """What a replay keeps besides its output."""
 
     NONE = "none"
     FINAL = "final"
@@ -58,7 +58,7 @@ class Dump(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """What to run, on which side's compiler."""
+    """A request to run one stage on the compiler of one side."""
 
     side: Side
     launch: Launch
@@ -67,20 +67,21 @@ class Replay:
     input_stage: str
     input_digest: str
     metadata: Mapping[str, object]
-    """Of the side whose text it is: later stages read what earlier ones noted."""
+    """Metadata of the side whose text it is. Later stages read what earlier ones noted."""
     dump: Dump = Dump.NONE
     randomized: bool = False
-    """Whether it runs with other addresses and another hash seed than the compilations that are compared."""
+    """True for another address layout and hash seed than those of the compilations that are compared."""
     attempt: int = 0
     """Replays that differ in this alone are each run."""
     compile_s: float | None = None
-    """How long the stage took in the compilation that is compared. With the text of another release it may
-    never end: so it gets some times as much processor time, and not the whole of MAX_REPLAY_S."""
+    """The time of the stage in the compilation that is compared. With the text of another release a stage may
+    never end, so it gets some times as much processor time, and not the whole of MAX_REPLAY_S.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed:
-    """How it went. The IR between passes is at hand, not in the store."""
+    """The result of a replay. The IR between passes is in memory, not in the store."""
 
     output: str | None
     """Its digest in the store; None where the stage failed."""
@@ -89,17 +90,19 @@ class Replayed:
     """Flags and options that LLVM and the assembler were called with, by function; under CODEGEN_LIBRARY the
     version of the library that generated the code, where it was one beside the compiler."""
     states: Sequence[State] = ()
-    """Of `Dump.ALL` or `Dump.LLVM`; empty where the log is longer than MAX_LOG_BYTES."""
+    """Set with `Dump.ALL` or `Dump.LLVM`; empty if the log is longer than MAX_LOG_BYTES."""
     final: State | None = None
     """The IR after the last MLIR pass."""
     failed_in: str | None = None
-    """Of `Dump.NAMES`: the MLIR pass in which the stage failed."""
+    """Set with `Dump.NAMES`: the MLIR pass in which the stage failed."""
     transient: bool = False
-    """Whether another attempt may say more: the time ran out on this machine, or its worker was ended."""
+    """True if another attempt may give another result: the time ran out on this machine, or its worker was
+    ended.
+    """
 
 
 class KeptReplay(NamedTuple):
-    """What is kept of it."""
+    """The part of a result that the cache keeps."""
 
     output: str | None
     error: str

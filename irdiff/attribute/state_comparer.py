@@ -1,4 +1,4 @@
-"""Whether two states between the passes of a stage are the same IR.
+"""Compares two states of the IR between the passes of a stage.
 
 For attribution: more counts as the same here than in verdicts. Spellings of other releases do, and, on the
 way to LLVM IR, everything that is not translated.

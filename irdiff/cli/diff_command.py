@@ -14,7 +14,7 @@ from rich.text import Text
 from irdiff.backends.stages import BY_SUFFIX, COMPARED, ORDER, WITHOUT_TEXT, in_stage_order
 from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import OpenedRun
-from irdiff.compare.line_alignment import Kind
+from irdiff.compare.line_alignment import MARK_LEGEND, Kind
 from irdiff.config import Config
 from irdiff.diffs import disassembly, stage_diff
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
@@ -54,8 +54,9 @@ def diff_command(
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an
     id, a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that
     only moved, or only compute addresses, come last. Lines that differ only in the numbers of values count as
-    equal. Values of removed lines have the numbers that they have at head; a value that only base has ends
-    in '. `--stage sass` disassembles machine code with the nvdisasm of an installed toolchain.
+    equal. Values of removed lines have the numbers that they have at head. A name that ends in ' has its
+    number of base: irdiff found no line of head that computes this value. `--stage sass` disassembles
+    machine code with the nvdisasm of an installed toolchain.
     """
     console = Console()
     view = View(context=context, raw=raw, side_by_side=side_by_side, width=width or console.width)
@@ -194,7 +195,6 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
 # the diff as lines: unified or side by side, raw line numbers at the margin, changed parts marked
 
 
-MARK_LEGEND = "a name that ends in ' is a value that only base has"
 _OF_BASE = re.compile(r"[%$#!][\w.$]+'")
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
 _LAYOUT = Console()
@@ -229,7 +229,7 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
 
 
 def is_marked(text: str) -> bool:
-    """True if a line has a name that only base has."""
+    """True if a line has a name with a number of base."""
     return bool(_OF_BASE.search(text))
 
 

@@ -15,7 +15,7 @@ from irdiff.cli import diff_command, options, run_argument, screen
 from irdiff.cli.diff_command import View
 from irdiff.cli.run_argument import OpenedRun
 from irdiff.compare.cases import failed_program
-from irdiff.compare.line_alignment import Kind
+from irdiff.compare.line_alignment import MARK_LEGEND, Kind
 from irdiff.config import Config
 from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.stage_diff import StageDiff
@@ -80,12 +80,14 @@ def explain_command(
     corpus: Path | None,
     config: Config,
 ) -> None:
-    """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
+    """Say where the change of one CASE comes from, and what it does.
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Shows the
-    stages, the pass where the difference begins, the lines that differ after it with the kernel's source
-    lines, figures, and commands that reproduce each side alone. If the run did not look for the pass,
-    `explain` does, which needs the run's toolchains.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an id,
+    a part that only one id has, or a change group (2, g:b140) for its smallest example. Shows the stages, the
+    pass where the difference begins, the lines that differ after it with the kernel's source lines, what a
+    launch executes on both sides (instructions, memory accesses), figures of the binary such as registers,
+    and commands that reproduce each side alone. If the run did not look for the pass, `explain` does, which
+    needs the run's toolchains.
     """
     with run_argument.opened(run, config) as opened:
         story = CaseStory(
@@ -326,7 +328,7 @@ class CaseStory:
         for index, line in enumerate(shown):
             if index == _MAX_DIFF_LINES:
                 if is_marked:
-                    self.say(diff_command.MARK_LEGEND, "dim")
+                    self.say(MARK_LEGEND, "dim")
                 self.say(f"… the rest: {commands.diff(self.opened.call, self.case.id)}", "dim")
                 break
             is_marked |= diff_command.is_marked(line.plain)

@@ -66,7 +66,7 @@ def _opposite(key: str) -> str:
 
 
 def differs_in_layout(mine: ParsedLine, other: ParsedLine) -> bool:
-    """Whether nothing but types differs between two operations, and these have layouts."""
+    """Returns True if only types differ between two operations, and these have layouts."""
     return bool(mine.layouts or other.layouts) and mine.form == other.form
 
 

@@ -1,4 +1,4 @@
-"""Which lines of two canonical texts are the same, in near-linear time. Pure.
+"""Finds the lines that are the same in two canonical texts, in near-linear time. Pure.
 
 Myers' and `difflib`'s algorithms are quadratic where two texts differ much, and LLVM IR of a large
 kernel has 50,000 lines. So the equal ends are matched first, then lines that occur once on both sides are
@@ -51,7 +51,7 @@ def matching(base: Iterable[Hashable], head: Iterable[Hashable]) -> list[tuple[i
 
 
 def equal_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
-    """How many items are the same at the beginning, and how many of the others at the end."""
+    """Returns (how many items are the same at the beginning, how many of the others at the end)."""
     start = 0
     while start < min(len(left), len(right)) and left[start] == right[start]:
         start += 1

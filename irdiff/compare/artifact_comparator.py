@@ -92,7 +92,7 @@ class ArtifactComparator:
     # answers
 
     def same(self, stage: str, base: str, head: str) -> bool:
-        """Whether two artifacts, given by their digests, are the same. Raises DamagedArtifactError."""
+        """Compares two artifacts, given by their digests. Raises DamagedArtifactError."""
         if base == head:
             return True
         if stage in BINARIES:
@@ -100,7 +100,7 @@ class ArtifactComparator:
         return self.compare(stage, base, head).equal
 
     def compare(self, stage: str, base: str, head: str) -> TextEquality:
-        """How two texts differ. Raises DamagedArtifactError."""
+        """Raises DamagedArtifactError."""
         if base == head:
             return TextEquality(equal=True, header_equal=True, findings=())
         question = ("compare", stage, base, head)
@@ -153,7 +153,7 @@ def _is_text(content: bytes) -> bool:
 
 
 def may_be_cured(findings: Iterable[Finding]) -> bool:
-    """Whether another attempt to read LLVM IR may find more, so that this answer must not be kept."""
+    """Returns True if another attempt to read LLVM IR may give more. Such an answer must not be kept."""
     return any(
         finding.kind is FindingKind.LEXICAL_LLIR and finding.detail in llvm_process.TRANSIENT
         for finding in findings

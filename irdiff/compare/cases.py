@@ -65,7 +65,9 @@ class Made:
 
 
 def made(pair: Pair, outcomes: Sides[Outcome | None], verdict: Verdict) -> Made:
-    """Of a side that stands alone only what is new, and no metadata where no machine code was compared."""
+    """Leaves out a side that stands alone and is not new, and the metadata if no machine code was
+    compared.
+    """
     captured = Sides(base=pair.base, head=pair.head)
     shown = verdict is Verdict.ADDED or all(isinstance(side, Launch) for side in captured)
     has_metadata = verdict in (Verdict.CHANGED, Verdict.IR_ONLY, Verdict.ADDED)
@@ -108,8 +110,8 @@ def compared(pair: Pair, comparison: CodeComparison, outputs: Made, edit: str | 
 
 
 def same_input(pair: Pair) -> CodeComparison:
-    """The same compiler on the same input: nothing was compiled, and no stage below the launch is called
-    compared.
+    """Makes the comparison of a case that one compiler gets with the same input on both sides. Nothing was
+    compiled, so no stage below the launch counts as compared.
     """
     stages: dict[str, StageStatus] = dict.fromkeys(
         backends.of(pair.target.backend).STAGES, StageStatus.ABSENT
@@ -127,7 +129,7 @@ def same_input(pair: Pair) -> CodeComparison:
 
 
 def launch_status(pair: Pair) -> StageStatus:
-    """Whether the program launches something else, or in another order; what irdiff cannot read is never the
+    """Compares what the program launches, and in which order. A launch that irdiff cannot read is never the
     same.
     """
     base, head = (
@@ -184,7 +186,9 @@ def failed(pair: Pair, failures: Sides[Failure | None], findings: tuple[Finding,
 
 
 def failed_program(case: ComparedCase) -> Failure | None:
-    """How the program ended, where the case stands for what it would have launched had it come to its end."""
+    """Returns the failure of a program that ended early, if the case stands for the launches that it never
+    reached.
+    """
     if not case_ids.is_program(case.workload):
         return None
     failures = (side for side in (case.failures.head, case.failures.base) if side)
@@ -192,7 +196,7 @@ def failed_program(case: ComparedCase) -> Failure | None:
 
 
 def not_compared(case: ComparedCase) -> bool:
-    """Whether it counts as changed because its code was not compared (see `verdicts`)."""
+    """Returns True if the case counts as changed because its code was not compared (see `verdicts`)."""
     return any(finding.kind is FindingKind.NOT_COMPARED for finding in case.findings)
 
 

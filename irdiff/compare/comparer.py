@@ -159,7 +159,7 @@ class CaseComparer:
         )
 
     def _finds_kernel(self, side: Compiled) -> bool:
-        """Whether the driver finds the kernel in the binary by the name that the launcher receives."""
+        """Returns True if the binary has the kernel under the name that the launcher receives."""
         binary = next((name for name in BINARIES if name in side.artifacts), None)
         symbol = side.launcher_args.get("symbol")
         if binary is None or symbol is None:
@@ -186,8 +186,8 @@ class CaseComparer:
         return verdicts.of_binaries(binary, stages, findings, same=same)
 
     def _may_make_the_same(self, binary: str, pair: Pair, both: Sides[Compiled]) -> bool:
-        """Whether both sides made the same machine code once, in several compilations under randomized
-        addresses.
+        """Compiles both sides several times with randomized addresses. Returns True if the machine code of
+        some compilation of base is that of some compilation of head.
         """
         codes = both.map(lambda _: set[str]())
         for name, launch in _launches(pair).items():

@@ -46,7 +46,7 @@ class EditLine:
     number: int
     """Index into the canonical lines of its side."""
     depth: int
-    """How many loops enclose it."""
+    """The number of loops around it."""
     partner: str | None
     """The line of the other side that stands in its place, where there is one with the same operation."""
     ahead: str

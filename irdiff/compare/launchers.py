@@ -1,4 +1,4 @@
-"""What launchers receive. Pure.
+"""Compares what launchers receive. Pure.
 
 Triton writes into one table what the launcher and the loader read (shared memory, warps, clusters, scratch
 memory, tensor descriptors, …) and every option of the compiler. An entry that is not listed here counts: a
@@ -76,7 +76,8 @@ def _launchers(runtime: Runtime) -> Runtime:
 
 
 def beyond_code(differing: Collection[str]) -> bool:
-    """Whether some of what the launcher receives differs and no difference of the code explains it.
+    """Returns True if a difference in what the launcher receives is not explained by any difference of the
+    code.
 
     differing: names of entries, `symbol`, and `packed`, a tuple of values of the entries.
     """

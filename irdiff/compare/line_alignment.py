@@ -1,4 +1,4 @@
-"""Which lines of two canonical texts belong together, up to the numbers of values. Pure.
+"""Matches the lines of two canonical texts, up to the numbers of values. Pure.
 
 One inserted operation renumbers every value after it, so a plain line diff of IR shows hundreds of lines
 where one was added. Here lines are matched by what they do and by what their operands do, some steps up
@@ -78,9 +78,16 @@ def _both(stage: str, base: Sequence[str], head: Sequence[str]) -> tuple[_Text, 
     return left, _Text(stage, head, shapes, names, left)
 
 
+MARK_LEGEND = (
+    "a name that ends in ' has its number of base: irdiff found no line of head that computes this value"
+)
+
+
 def in_numbering_of_head(stage: str, line: str, names: Mapping[str, str]) -> str:
-    """A line of base as head numbers values. One that head has not keeps base's number, and a `'` behind it:
-    the same number without it is another value.
+    """Returns a line of base with the names that head has for its values.
+
+    A value keeps base's number, with a `'` behind it, if the alignment of lines found no value of head for
+    it. The same number without a `'` is another value.
     """
     return ir_of(stage).NAMES.sub(lambda match: names.get(match[0], f"{match[0]}'"), line)
 
@@ -123,14 +130,14 @@ class _Text:
         return [name for name in dict.fromkeys(self.names[index]) if self.defined[name] == index]
 
     def operands(self) -> Iterator[tuple[int, ...]]:
-        """Of each line, the lines that define its names; -1 for those that it defines itself."""
+        """Yields for each line the lines that define its names; -1 for names that the line itself defines."""
         for index, names in enumerate(self.names):
             places = tuple(map(self.defined.__getitem__, names))
             yield tuple([-1 if place == index else place for place in places]) if index in places else places
 
 
 def _equal_lines(one: Iterable[str], other: Iterable[str]) -> int:
-    """How many lines at the beginning are the same."""
+    """Returns how many lines at the beginning are the same."""
     return sum(1 for _ in takewhile(lambda lines: lines[0] == lines[1], zip(one, other, strict=False)))
 
 

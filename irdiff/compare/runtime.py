@@ -14,7 +14,7 @@ from irdiff.words import first_few
 
 Runtime = Mapping[str, RuntimeFile]
 MAX_LINES = 400
-"""Of one file's diff."""
+"""The most lines of the diff of one file."""
 _MAX_SHOWN = 40
 """Files whose diff is kept."""
 _AT_EACH_LAUNCH = re.compile(r"triton/(?:runtime|compiler|backends/[^/]+)/[^/]+$")
@@ -61,5 +61,5 @@ def notes(edits: Sequence[RuntimeEdit]) -> Iterator[str]:
     if names := first_few([edit.path for edit in edits], _SHOWN):
         yield (
             "the runtime differs, and what it does at a launch was not compared, including how it fills TMA "
-            f"descriptors (files that differ: {names}); `irdiff diff RUN` shows how"
+            f"descriptors; `irdiff diff RUN` shows how. Files that differ: {names}"
         )

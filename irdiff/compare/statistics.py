@@ -19,11 +19,11 @@ STATISTICS = tuple(
         key=lambda row: row.resource,
     )
 )
-"""Those of one resource by backend, each in its backend's order."""
+"""Sorted by resource. Those of one resource are sorted by backend, and then as the backend lists them."""
 _LIMITS_OF_A_LAUNCH = {"shared_bytes": "shared_memory_bytes", "lds_bytes": "shared_memory_bytes"}
 """By a fact of a kernel, the fact of its target that it cannot exceed: the driver refuses the launch."""
 COMPILE_TIME = Statistic(Resource.TIME, "compile time", "ms", (), "the history of each case")
-"""Of no single run, as it depends on the machine: a history says where it left a case's own noise."""
+"""Compared in a history only, where it is out of the noise of its case: it depends on the machine."""
 NAMES = tuple(dict.fromkeys(row.name for row in STATISTICS))
 
 
@@ -35,8 +35,8 @@ def of_backend(backend: str) -> tuple[Statistic, ...]:
 
 
 def bound_alone(fact: str, target: Mapping[str, Fact]) -> float | None:
-    """What a kernel without a base may have of a fact at most: nothing of what it is meant to do without
-    (spills, scratch memory), and else what the target has; None where there is no such bound.
+    """Returns the greatest value that a new kernel may have: 0 for spills and scratch memory, else what the
+    target has. None if there is no such bound.
     """
     if any(fact in statistic.facts and statistic.should_be_none for statistic in STATISTICS):
         return 0.0
@@ -45,7 +45,7 @@ def bound_alone(fact: str, target: Mapping[str, Fact]) -> float | None:
 
 
 def blocks(facts: Mapping[str, Fact]) -> float | None:
-    """How many blocks of a kernel a multiprocessor holds: 0 where the driver refuses the launch."""
+    """Returns how many blocks of a kernel a multiprocessor holds; 0 if the driver refuses the launch."""
     counts = [statistic.of(facts) for statistic in STATISTICS if statistic.resource is Resource.BLOCKS]
     return next((count for count in counts if count is not None), None)
 

@@ -72,7 +72,7 @@ class CodeEquality:
     same: bool | None
     """True if the code is the same; None if it was not compared."""
     statuses: Statuses
-    """Of the machine code, in place of what the texts of that name say."""
+    """The status of the machine code. It replaces that of the text with the same name."""
     findings: tuple[Finding, ...]
 
 
@@ -88,7 +88,7 @@ def of_binaries(binary: str, texts: Statuses, findings: tuple[Finding, ...], *, 
 
 
 def of_last_texts(base: Compiled, head: Compiled, texts: Statuses) -> CodeEquality:
-    """Of two sides that do not share a kind of binary."""
+    """Compares two sides that have no kind of binary in common."""
     unlinked = NO_LINKER in (*base.notes, *head.notes)
     ends = [_last_text(side) if unlinked else _ends_in(side) for side in (base, head)]
     if ends[0] == ends[1] and ends[0] and ends[0] not in _NOT_TEXTS:
@@ -109,7 +109,7 @@ def _last_text(side: Compiled) -> str:
 
 
 def same_assembler(base: Compiled, head: Compiled) -> bool:
-    """Whether both sides run the same assembler with the same flags."""
+    """Returns True if both sides run one assembler with the same flags."""
     ours, theirs = base.assembler, head.assembler
     return ours is not None and theirs is not None and ours.digest is not None and ours == theirs
 

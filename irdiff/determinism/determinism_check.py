@@ -5,7 +5,7 @@ cases are chosen (`Rounds`), and how much of each is run again.
 
 A stage that runs alone may print something else than in its pipeline, and some cannot run alone. So only
 agreement is taken from it; anything else is settled by a whole compilation, and by running the stage twice
-more. Stages above the first changed one need no second run: two different compilers made the same there. Nor
+more. Stages before the origin need no second run: nothing differs there, or the difference has no effect. Nor
 do stages that only pass a difference on: attribution has run them with other addresses and another hash seed.
 
 Replays, compilations and agreements are kept in the cache. What disagreed is compared again.
@@ -42,16 +42,16 @@ STEP: MemoStep[bool] = MemoStep("determinism", __name__, bool)
 UNSTABLE: MemoStep[bool] = MemoStep("unstable-assembler", __name__, bool)
 
 _ATTEMPTS = 3
-"""How often a stage is run whose first output was not what was compared."""
+"""The number of runs of a stage whose first output was not what was compared."""
 
 
 class Depth(StrEnum):
-    """How much of a case is run again."""
+    """The part of a case that runs again."""
 
     ASSEMBLER = "assembler"
     WHOLE = "whole"
     CAPTURE = "capture"
-    """What the workload launches."""
+    """The workload, to compare its launches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Answers:
 
 _AGREEING = Answers(disagreeing={}, unanswered=())
 _AGREES = ""
-"""In place of the stage that differed."""
+"""Stands for `no stage differed`."""
 _UNKNOWN_STAGE = "compilation"
 
 
@@ -83,7 +83,7 @@ class Recompiler:
         self._store = comparator.store
 
     def ask(self, subject: CaseToReplay, depth: Depth, passed_on: Sequence[str] = ()) -> Answers:
-        """The whole case from the first changed stage on, what assemblers make of the text, or the launch.
+        """Runs the case again from its origin on, or its assemblers, or its launch, by `depth`.
 
         passed_on: as of `Attribution`; they need no second run.
         """
@@ -102,14 +102,14 @@ class Recompiler:
         return answers
 
     def _memo(self, subject: CaseToReplay, stages: Sequence[str] | None) -> Memo[bool] | None:
-        """Of all that an agreement rests on; None where compilations are not reused."""
+        """Its key holds everything that an agreement rests on. None if compilations are not reused."""
         inputs = [launch and launch.digest for launch in subject.launches]
         if not self._replayer.reuse or not all(inputs):
             return None
         return self._store.memo(STEP, [llvm_process.version(), subject.made_of, inputs, stages])
 
     def _changed_stages(self, subject: CaseToReplay, passed_on: Sequence[str]) -> list[str] | None:
-        """From the first changed one on; None where only a whole compilation can tell."""
+        """Returns the stages from the origin on; None if only a whole compilation can tell."""
         case, stages = subject.case, subject.stages
         first = case.origin.stage if case.origin else ""
         place = next((n for n, name in enumerate(stages) if first in (name, reported(name))), 0)
@@ -137,7 +137,7 @@ class Recompiler:
         return output is not None and agree(self._comparator, stage, output, compared)
 
     def _is_steady(self, subject: CaseToReplay, side: str, stage: str) -> bool:
-        """Whether a stage does the same each time; one that cannot be run alone cannot each time."""
+        """Returns True if a stage gives the same output each time, or can never run alone."""
         first, *others = (self._output(subject, side, stage, attempt=n) for n in range(_ATTEMPTS))
         if first is None or None in others:
             return first is None and not any(others)
@@ -151,7 +151,9 @@ class Recompiler:
         return replayed.output
 
     def _launches_again(self, subject: CaseToReplay, name: str) -> str | None:
-        """As `_differing`, of what a side launches when its workload runs again."""
+        """Runs the workload again. Returns `Stage.LAUNCH` if it launches something else, `_AGREES` if not,
+        and None if it gave no answer.
+        """
         side, launch = subject.sides.of(name), subject.launches.of(name)
         assert launch is not None, "a changed case is launched on both sides"
         catalog = self._compiler.captured_again(side, launch.workload, subject.target)
@@ -236,7 +238,7 @@ class UnstableAssemblers:
 
 @dataclass(frozen=True, kw_only=True)
 class Determinism:
-    """What was asked again, and what came of it."""
+    """The results of the determinism check."""
 
     disagreeing: Mapping[str, Mapping[str, str]]
     """By case: the sides that disagreed with themselves, each with the first stage that did."""
@@ -248,7 +250,7 @@ NOT_CHECKED = Determinism(disagreeing={}, notes=())
 
 @dataclass(frozen=True, kw_only=True)
 class DeterminismCheck:
-    """What the check works with."""
+    """Recompiles cases, round by round, until the answers raise no more questions."""
 
     recompiler: Recompiler
     unstable: UnstableAssemblers
@@ -287,7 +289,8 @@ def _compile_s(case: ComparedCase) -> float:
 
 
 class Rounds:
-    """What was asked so far, and what is to be asked next. Not thread-safe.
+    """The questions that were asked so far, with their answers, and those that follow from them. Not
+    thread-safe.
 
     groups: each speaks by its representative. suspected: ids of cases of which attribution saw a stage that
     made something else when it ran again.
@@ -330,7 +333,7 @@ class Rounds:
                     self._unstable.add(self.cases[answer.id].target)
 
     def disagreeing(self) -> dict[str, dict[str, str]]:
-        """As in `Determinism`."""
+        """See `Determinism.disagreeing`."""
         by_case: dict[str, dict[str, str]] = {}
         for question, answers in self.answers.items():
             for side, stage in sorted(answers.disagreeing.items()):
@@ -338,7 +341,7 @@ class Rounds:
         return by_case
 
     def notes(self) -> tuple[str, ...]:
-        """What was asked, for a reader who wants to know what was not."""
+        """Says which cases were checked, so that a reader knows which were not."""
         if not self.cases:
             return ()
         depths = sorted({question.depth for question in self.answers} - {Depth.ASSEMBLER}, reverse=True)

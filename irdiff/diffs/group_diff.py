@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from irdiff.backends.stages import ASSEMBLIES, WITHOUT_TEXT
-from irdiff.compare.line_alignment import Kind
+from irdiff.compare.line_alignment import MARK_LEGEND, Kind
 from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.model import Case, Run, StageStatus
@@ -45,7 +45,7 @@ class GroupDiffs:
             return ()
         lines = tuple(islice((line for line in _lines(diff) if line != "@@"), most))
         is_marked = any(_ONLY_AT_BASE.search(line) for line in lines if line.startswith("-"))
-        key = "; a name that ends in ' is a value that only base has" if is_marked else ""
+        key = f"; {MARK_LEGEND}" if is_marked else ""
         return (f"@@ {case.kernel}: {stage} of {case.id}{key} @@", *lines)
 
     def _all(self, case: Case, edit: Sequence[str]) -> Iterator[str]:

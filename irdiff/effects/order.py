@@ -51,7 +51,7 @@ def meet(values: Values, one: Event, other: Event) -> bool:
 
 
 def meet_in_threads(values: Values, one: Event, other: Event) -> bool:
-    """True if two accesses that have a barrier between them must keep their order because of other threads."""
+    """True if other threads demand that two accesses with a barrier between them keep their order."""
     acts, spaces = {one.effect.act, other.effect.act}, {one.effect.space, other.effect.space}
     if acts <= _READS or acts & _WITHOUT_ORDER or PRIVATE in spaces or Act.SYNC in acts:
         return False

@@ -17,7 +17,13 @@ from irdiff.report import edit_coverage
 from irdiff.words import counted
 
 _MAX_GROUPS = 5
-_WORDS = {Certainty.VIOLATED: "violated by", Certainty.UNKNOWN: "unknown for", "settled": "settled for"}
+_ACCEPTED, _EQUAL_OUTPUTS = "accepted", "equal outputs"
+_WORDS = {
+    Certainty.VIOLATED: "violated by",
+    Certainty.UNKNOWN: "unknown for",
+    _ACCEPTED: "accepted for",
+    _EQUAL_OUTPUTS: "settled by equal outputs for",
+}
 """The number of cases, targets or files follows."""
 
 
@@ -105,13 +111,11 @@ class RuleOutcome:
 
     @property
     def summary(self) -> str:
-        """`violated by 1 of 120 cases, unknown for 2, settled for 1`."""
+        """`violated by 1 of 120 cases, unknown for 2, accepted for 1`."""
         cases = counted(self.examined, "case")
         if not self.findings:
             return f"holds for {cases}" if self.examined else "has no case here"
-        counts = Counter(
-            "settled" if finding.settled_by is not None else finding.certainty for finding in self.findings
-        )
+        counts = Counter(map(_answer, self.findings))
         kind = self.findings[0].subject
         if kind is SubjectKind.RUN:
             return f"{next(iter(counts))} for the run"
@@ -127,12 +131,20 @@ class RuleOutcome:
 
     @property
     def ordered(self) -> list[GateFinding]:
-        """Puts findings that block first, and violated ones before unknown ones."""
-        unknown = Certainty.UNKNOWN
+        """Puts findings that block first, then violated, settled and unknown ones."""
         return sorted(
-            self.findings,
-            key=lambda each: (not each.blocks, bool(each.settled_by), each.certainty is unknown, each.name),
+            self.findings, key=lambda each: (not each.blocks, _ORDER.index(_answer(each)), each.name)
         )
+
+
+_ORDER = (Certainty.VIOLATED, _ACCEPTED, _EQUAL_OUTPUTS, Certainty.UNKNOWN)
+
+
+def _answer(finding: GateFinding) -> str:
+    """Returns its certainty, or how it was settled."""
+    if finding.settled_by is None:
+        return finding.certainty
+    return _EQUAL_OUTPUTS if isinstance(finding.settled_by, EqualOutputs) else _ACCEPTED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,10 @@ class _NamedCase(Protocol):
 def first(run: Run, timing: TimingSummary | None, most: int) -> tuple[CaseList, ...]:
     """The lists that stand before the figures and the groups."""
     timed = timing.rows if timing else ()
-    slower = [case for case in timed if case.measured.speed is Speed.SLOWER]
+    moved_cases = {
+        speed: [case for case in timed if case.measured.speed is speed]
+        for speed in (Speed.SLOWER, Speed.FASTER)
+    }
     likely = expected_times.likely(run, {case.case_id for case in timed})
     return _not_empty(
         CaseList(
@@ -54,12 +57,15 @@ def first(run: Run, timing: TimingSummary | None, most: int) -> tuple[CaseList, 
             lines=listed(_lines(timing.wrong if timing else ()), most),
             is_alarm=True,
         ),
-        CaseList(
-            title="slower",
-            noun="slower case",
-            lines=listed(_lines(slower), most),
-            is_alarm=True,
-            in_timing_table=True,
+        *(
+            CaseList(
+                title=str(speed),
+                noun=f"{speed} case",
+                lines=listed(_lines(cases), most),
+                is_alarm=speed is Speed.SLOWER,
+                in_timing_table=True,
+            )
+            for speed, cases in moved_cases.items()
         ),
         CaseList(
             title="time likely to move (simulated, not measured)",

@@ -112,7 +112,7 @@ def heading(edits: int, groups: int, *, are_timed: bool) -> str:
     if groups != edits:
         words += f", of {counted(edits, 'edit')}"
     return words + (
-        ", the gravest measurement first (timing changed their order, and not their numbers)"
+        ", the gravest measurement first (timing changed the order of the rows; each group keeps its number)"
         if are_timed and groups > 1
         else ""
     )

@@ -198,7 +198,7 @@ DEFAULT_TOLERANCE = (1e-2, 1e-2)
 class Difference:
     argument: str
     elements: int
-    """How many elements differ."""
+    """The number of elements that differ."""
     max_ulp: int | None
     """Distance in representable values; None for integers."""
     relative_norm: float

@@ -82,7 +82,7 @@ class Ratio:
 
 
 class SlowSamples(NamedTuple):
-    """How many samples of head, and of base and its control together, are slow; and how many there are."""
+    """Counts of slow samples and of all samples: of head, and of base and its control together."""
 
     head: int
     of_head: int
@@ -110,7 +110,7 @@ class SampleEstimate:
 
     @property
     def noise_floor(self) -> float:
-        """How far the control may be off: base's binary loaded twice, timed in the same rounds."""
+        """The greatest error of the control: base's binary loaded twice, timed in the same rounds."""
         return max(abs(self.control.low - 1), abs(self.control.high - 1))
 
 

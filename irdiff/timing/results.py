@@ -47,7 +47,7 @@ class Unclear(StrEnum):
 
 class OutputStatus(StrEnum):
     EQUAL = "equal"
-    """The same bytes."""
+    """Bitwise equal."""
     CLOSE = "close"
     """Within the workload's tolerance."""
     DIFFERENT = "different"
@@ -77,7 +77,7 @@ _STAYS = {
     OutputStatus.HANG: 3,
     OutputStatus.FAULT: 3,
 }
-"""How grave a result is that a later time does not undo."""
+"""Results that a later timing does not undo, with how grave they are."""
 BAD_OUTPUTS = frozenset(OutputStatus) - {OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.NOT_CHECKED}
 
 
@@ -127,11 +127,11 @@ class Measurement:
     ratio_high: float
     """Interval of Student's t over processes, at the protocol's confidence."""
     control_ratio: float
-    """The same for base's binary loaded a second time."""
+    """Control ÷ base. The control is base's binary, loaded a second time."""
     control_low: float
     control_high: float
     noise_floor: float
-    """How far off the control may have been: a ratio counts only beyond it."""
+    """The greatest error of the control. A ratio counts only beyond it."""
     p_value: float
     q_value: float
     """After Benjamini-Hochberg over the cases of the GPU."""

@@ -36,7 +36,9 @@ _OPEN_LIMIT_S = 120.0
 _SETUP_S = 0.12
 _LEAST_SLICE_S, _MOST_SLICE_S = 0.08, 1.0
 _AHEAD = 2
-"""How many processes import while one works: with few cases one ends before the next has imported."""
+"""The number of processes that import while one works. If there are few cases, a process ends before the next
+one has imported.
+"""
 
 Start = Callable[[], GpuProcess]
 Bundle = Mapping[str, str]
