@@ -38,8 +38,12 @@ _ALSO = {
 
 def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -> str:
     """`edits` of the run if already computed; `timed` is the sentence about its timings."""
+    return " ".join(sentences_of(run, edits, timed))
+
+
+def sentences_of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -> list[str]:
     if run.edited and edit_coverage.same_compiler(run):
-        return edit_coverage.identical(run.edited)
+        return [edit_coverage.identical(run.edited)]
     broken = [case for case in run.cases if case.verdict is Verdict.BROKEN and not failed_program(case)]
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     compared = run.summary.compared
@@ -67,7 +71,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
         *_not_compared(run),
         *_also(run, "also" if sentences else "no case compiles on both sides"),
     ]
-    return " ".join(_capitalized(text) for text in sentences)
+    return [_capitalized(text) for text in sentences]
 
 
 def _broken(cases: Sequence[Case]) -> Iterator[tuple[list[Case], str]]:

@@ -46,8 +46,16 @@ class Shown:
         return [replace(each, group=by_id[each.group.id]) for each in groups if each.group.id in by_id]
 
     def headline(self, run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -> str:
-        text = headline.of(run, edits, timed) if run.cases or not self.hidden else "nothing."
-        return self.first + text + (f" {self.hidden}." if self.hidden else "")
+        return " ".join(self.sentences(run, edits, timed))
+
+    def sentences(
+        self, run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = ""
+    ) -> Sequence[str]:
+        """The sentences of the headline."""
+        is_shown = run.cases or not self.hidden
+        whole = headline.sentences_of(run, edits, timed) if is_shown else ["nothing."]
+        first, *others = whole or [""]
+        return self.first + first, *others, *([f"{self.hidden}."] if self.hidden else [])
 
 
 PLAIN = Shown()

@@ -70,7 +70,7 @@ class StatisticRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
-    headline: str
+    headline_sentences: Sequence[str]
     conclusion: Conclusion
     sides: str
     sentences: tuple[str, ...]
@@ -117,6 +117,10 @@ class RunView:
     launch_changes: tuple[tuple[LaunchChange, int], ...]
 
     @property
+    def headline(self) -> str:
+        return " ".join(self.headline_sentences)
+
+    @property
     def sign(self) -> str:
         signs = {Conclusion.SUCCESS: "✅", Conclusion.NEUTRAL: "⚠️", Conclusion.FAILURE: "❌"}
         return signs[self.conclusion]
@@ -143,7 +147,7 @@ def of(
     lines = tuple(group_lines.lines(run, groups, edits_in_order, diffs, limits, as_.call, timing))
     most, twice = limits.others, 2 * limits.others
     return RunView(
-        headline=as_.headline(run, edits_in_order, timing.sentence if timing else ""),
+        headline_sentences=as_.sentences(run, edits_in_order, timing.sentence if timing else ""),
         conclusion=conclusion.of(run),
         sides=f"{phrases.sides(run)}, in {run.duration_s:.1f} s",
         sentences=tuple(filter(None, _sentences(run, timed))),

@@ -1,6 +1,6 @@
-"""The `launch` stage: what the program passes at a launch (grid, arguments, options, autotuners, hooks) and the
-order of its calls, one fact a line, in words that all releases of Triton share. What the compiler adds for
-the driver, such as the size of shared memory, is not in it: irdiff compares that as launch metadata.
+"""The `launch` stage: what the program passes at a launch (grid, arguments, options, autotuners, hooks) and
+the order of its calls, one fact a line, in words that all releases of Triton share. What the compiler adds
+for the driver, such as the size of shared memory, is not in it: irdiff compares that as launch metadata.
 
 Arguments are read at the launch (`seen`), and named when the entry has ended (`Calls`), because only then the
 number of storages of each kind is known.
