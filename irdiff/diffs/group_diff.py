@@ -38,15 +38,17 @@ class GroupDiffs:
         return self._made.get(case.id, ())[:most]
 
     def machine_code(self, case: Case, most: int) -> tuple[str, ...]:
-        """At most so many lines of the last text that differs, below a line with the kernel and the stage."""
+        """At most so many lines of the last text that differs. The kernel and the stage, and a legend if the
+        lines need one, stand above them.
+        """
         stage = next((name for name in ASSEMBLIES if case.stages.get(name) is StageStatus.CHANGED), "")
         diff = stage_diff.read(self._folder, case, stage) if stage and most else ""
         if not isinstance(diff, StageDiff):
             return ()
         lines = tuple(islice((line for line in _lines(diff) if line != "@@"), most))
         is_marked = any(_ONLY_AT_BASE.search(line) for line in lines if line.startswith("-"))
-        key = f"; {MARK_LEGEND}" if is_marked else ""
-        return (f"@@ {case.kernel}: {stage} of {case.id}{key} @@", *lines)
+        legend = (f"@@ {MARK_LEGEND} @@",) if is_marked else ()
+        return (f"@@ {case.kernel}: {stage} of {case.id} @@", *legend, *lines)
 
     def _all(self, case: Case, edit: Sequence[str]) -> Iterator[str]:
         changes = launch_changes.of_case(case, self._run)[:_MAX_LAUNCH]

@@ -1,6 +1,6 @@
 """Entry point: `PYTHON irdiff/worker/__main__.py COMMAND [WORDS…]`.
 
-identify         prints which files make this toolchain what it is (`loaded`)
+identify         prints the files, variables, knobs and options that make this toolchain what it is (`loaded`)
 serve [PACKAGES] captures and compiles until its input is closed (`server`); PACKAGES: `extra_packages.add`
 tests WORDS      runs tests and records what each launches (`pytest_session`)
 record WORDS     runs a user's program and writes its launches as a corpus (`program`)
@@ -51,7 +51,7 @@ def main():
 
 
 def load_package():
-    """The corpus API gets the name that workloads import."""
+    """Loads this folder as `irdiff_worker`, and the corpus API as `irdiff_corpus`, which workloads import."""
     place = os.path.join(_HERE, "__init__.py")
     spec = importlib.util.spec_from_file_location("irdiff_worker", place, submodule_search_locations=[_HERE])
     assert spec is not None

@@ -1,5 +1,5 @@
-"""A revision of a Triton checkout as a toolchain: a native part, with the revision's Python part laid over
-it.
+"""Makes a toolchain of a revision of a Triton checkout: a native part, with the revision's Python part laid
+over it.
 
 The native part comes from a release that was adopted for the revision's native digest, or from a build of a
 revision with the same digest. The environment links to the native part's files. Links are symbolic: a hard
