@@ -61,5 +61,5 @@ def notes(edits: Sequence[RuntimeEdit]) -> Iterator[str]:
     if names := first_few([edit.path for edit in edits], _SHOWN):
         yield (
             "the runtime differs, and what it does at a launch was not compared, including how it fills TMA "
-            f"descriptors; `irdiff diff RUN` shows how. Files that differ: {names}"
+            f"descriptors; irdiff diff RUN shows how. Files that differ: {names}"
         )

@@ -45,10 +45,8 @@ class _NamedCase(Protocol):
 def first(run: Run, timing: TimingSummary | None, most: int) -> tuple[CaseList, ...]:
     """The lists that stand before the figures and the groups."""
     timed = timing.rows if timing else ()
-    moved_cases = {
-        speed: [case for case in timed if case.measured.speed is speed]
-        for speed in (Speed.SLOWER, Speed.FASTER)
-    }
+    slower = [case for case in timed if case.measured.speed is Speed.SLOWER]
+    faster = [case for case in reversed(timed) if case.measured.speed is Speed.FASTER]
     likely = expected_times.likely(run, {case.case_id for case in timed})
     return _not_empty(
         CaseList(
@@ -57,15 +55,18 @@ def first(run: Run, timing: TimingSummary | None, most: int) -> tuple[CaseList, 
             lines=listed(_lines(timing.wrong if timing else ()), most),
             is_alarm=True,
         ),
-        *(
-            CaseList(
-                title=str(speed),
-                noun=f"{speed} case",
-                lines=listed(_lines(cases), most),
-                is_alarm=speed is Speed.SLOWER,
-                in_timing_table=True,
-            )
-            for speed, cases in moved_cases.items()
+        CaseList(
+            title="slower",
+            noun="slower case",
+            lines=listed(_lines(slower), most),
+            is_alarm=True,
+            in_timing_table=True,
+        ),
+        CaseList(
+            title="faster",
+            noun="faster case",
+            lines=listed(_lines(faster), (most + 1) // 2),
+            in_timing_table=True,
         ),
         CaseList(
             title="time likely to move (simulated, not measured)",
