@@ -1,4 +1,4 @@
-"""Computes a node of the table of values from samples of its operands. Pure."""
+"""What a node of the table of values gives for samples of its operands. Pure."""
 
 from __future__ import annotations
 

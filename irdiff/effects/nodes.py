@@ -1,4 +1,4 @@
-"""Nodes of the table of values: their operands, and their value if those of the operands are given. Pure."""
+"""Nodes of the table of values: what one is made of, and what it gives for values of these. Pure."""
 
 from __future__ import annotations
 

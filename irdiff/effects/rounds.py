@@ -1,9 +1,7 @@
-"""Tells whether two conditions end a loop in one round: `i < 64` and `i != 64` do, if `i` begins at 0. Pure.
+"""Whether two conditions end a loop in the same round: `i < 64` and `i != 64` do, if `i` begins at 0. Pure.
 
-The variables of the loop must begin at a value and grow by a constant. Both conditions are computed round by
-round, until one of them changes. This is done twice: everything else that they depend on is 64 in the first
-run, and 37 in the second. If they end the loop in the same round both times, the difference is no hazard. Two
-runs are no proof, so it is not shown.
+The variables of the loop begin at a value and grow by a constant. Both conditions are computed round by
+round, until one of them changes. What else they depend on gets two values in turn.
 """
 
 from __future__ import annotations
