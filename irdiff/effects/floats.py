@@ -2,7 +2,8 @@
 for, of PTX, LLVM IR and AMD assembly. Pure.
 
 Used to try values on samples, never to prove: each result is rounded to its format, to nearest, whatever the
-operation says, and its computation says by how much it may be off.
+operation says, and its computation says by how much it may be off. An operation is computed of all samples
+at once.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ import operator
 import random
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.nodes import signed
 
 Bits = int | float | tuple["Bits", ...]
 """Of a register; a float for a literal whose format the instruction decides; the parts of a vector."""
-Function = Callable[..., Bits]
-_FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
+Column = Sequence[Bits]
+"""A value in each sample."""
+Function = Callable[..., Column]
+_FORMATS = {"f16": ("e", "H"), "f32": ("f", "I"), "f64": ("d", "Q")}
+"""How `struct` names each, and an integer of its size."""
 SIZES = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 _LLVM_TYPES = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
 _TYPE = r"(b?f16|f32|f64)"
@@ -58,50 +62,74 @@ class Computation(NamedTuple):
     is_singular: bool = False
     """Whether some numbers have no result that is a number: it divides, or takes a root or a logarithm."""
 
-    def disturbed(self, result: Bits, dice: random.Random) -> Bits:
-        """Another result that the operation might have as well."""
-        if not self.error:
-            return result
-        size = SIZES[self.formats[0]]
-        whole = to_int(result, size * len(self.formats))
-        floats = [decode(kind, whole >> size * n & (1 << size) - 1) for n, kind in enumerate(self.formats)]
-        parts = [
-            encode(
-                kind, value * (1 + self.error * dice.uniform(-1, 1)) + SMALLEST[kind] * dice.uniform(-1, 1)
-            )
-            for kind, value in zip(self.formats, floats, strict=True)
-        ]
-        return sum(part << size * n for n, part in enumerate(parts))
+    def disturbed(self, results: Column, dice: random.Random) -> tuple[Bits, ...]:
+        """Other results that the operation might have as well."""
+        size, chance = SIZES[self.formats[0]], dice.random
+        whole = to_ints(results, size * len(self.formats))
+        columns = [decoded(kind, [each >> size * n for each in whole]) for n, kind in enumerate(self.formats)]
+        for row in range(len(whole)):
+            for kind, column in zip(self.formats, columns, strict=True):
+                factor = 1 + self.error * (2 * chance() - 1)
+                column[row] = column[row] * factor + SMALLEST[kind] * (2 * chance() - 1)
+        parts = [encoded(kind, column) for kind, column in zip(self.formats, columns, strict=True)]
+        return tuple(_joined(size, *parts))
+
+
+def _joined(size: int, *parts: Sequence[int]) -> Iterator[int]:
+    """Integers that consist of parts, the lowest first."""
+    return (sum(part << size * n for n, part in enumerate(row)) for row in zip(*parts, strict=True))
 
 
 def to_int(bits: Bits, width: int = 32) -> int:
     if isinstance(bits, tuple):
         own = width // len(bits)
         return sum((to_int(part, own) & (1 << own) - 1) << own * n for n, part in enumerate(bits))
-    return encode(f"f{width}", bits) if isinstance(bits, float) else bits & (1 << max(width, 1)) - 1
+    return encoded(f"f{width}", [bits])[0] if isinstance(bits, float) else bits & (1 << max(width, 1)) - 1
 
 
-def decode(kind: str, bits: Bits) -> float:
-    if isinstance(bits, float):
-        return bits
-    value = to_int(bits, SIZES[kind])
-    if kind == "bf16":
-        kind, value = "f32", value << 16
-    return float(struct.unpack(_FORMATS[kind], value.to_bytes(SIZES[kind] // 8, "little"))[0])
-
-
-def encode(kind: str, value: float) -> int:
-    if kind == "bf16":
-        return (
-            encode("f32", value) + 0x8000 >> 16 & 0xFFFF
-            if math.isfinite(value)
-            else encode("f32", value) >> 16
-        )
+def to_ints(column: Column, width: int = 32) -> list[int]:
+    mask = (1 << max(width, 1)) - 1
     try:
-        raw = struct.pack(_FORMATS[kind], value)
+        return [each & mask for each in column]  # type: ignore[operator]
+    except TypeError:  # literals and vectors
+        return [to_int(each, width) for each in column]
+
+
+def decoded(kind: str, column: Column) -> list[float]:
+    if any(isinstance(each, float) for each in column):
+        return [each if isinstance(each, float) else decoded(kind, [each])[0] for each in column]
+    whole = to_ints(column, SIZES[kind])
+    if kind == "bf16":
+        kind, whole = "f32", [each << 16 for each in whole]
+    letter, integer = _FORMATS[kind]
+    return [*struct.unpack(f"<{len(whole)}{letter}", struct.pack(f"<{len(whole)}{integer}", *whole))]
+
+
+def encoded(kind: str, column: Sequence[float]) -> Sequence[int]:
+    if kind == "bf16":
+        whole = encoded("f32", column)
+        return [
+            each + 0x8000 * math.isfinite(value) >> 16 & 0xFFFF
+            for each, value in zip(whole, column, strict=True)
+        ]
+    letter, integer = _FORMATS[kind]
+    try:
+        raw = struct.pack(f"<{len(column)}{letter}", *column)
     except OverflowError:
-        raw = struct.pack(_FORMATS[kind], math.copysign(math.inf, value))
-    return int.from_bytes(raw, "little")
+        raw = b"".join(_packed(letter, each) for each in column)
+    return struct.unpack(f"<{len(column)}{integer}", raw)
+
+
+def _packed(letter: str, value: float) -> bytes:
+    try:
+        return struct.pack(f"<{letter}", value)
+    except OverflowError:
+        return struct.pack(f"<{letter}", math.copysign(math.inf, value))
+
+
+def _each(function: Callable[..., Bits]) -> Function:
+    """Computes each sample by itself."""
+    return lambda *columns: tuple(map(function, *columns))
 
 
 def _safe(function: Callable[..., float]) -> Callable[..., float]:
@@ -180,11 +208,11 @@ def _real(word: str, kind: str, signs: Sequence[int] = ()) -> Computation | None
     if function is None:
         return None
 
-    def computed(*parts: Bits) -> Bits:
-        values = [decode(kind, part) for part in parts]
+    def computed(*parts: Column) -> Column:
+        values = [decoded(kind, part) for part in parts]
         for place in signs:
-            values[place] = -values[place]
-        return encode(kind, function(*values))
+            values[place] = [-each for each in values[place]]
+        return encoded(kind, [*map(function, *values)])
 
     return Computation(computed, (kind,), _error(word, kind), word in _CHOICES, word in _SINGULAR)
 
@@ -201,11 +229,13 @@ def _compared(order: str, kind: str, true: int = 1) -> Computation | None:
         return None
     is_negated = order.startswith("n") and order not in ("ne", "neq")
 
-    def computed(one: Bits, other: Bits, *_: Bits) -> Bits:
-        a, b = decode(kind, one), decode(kind, other)
+    def compared(a: float, b: float) -> int:
         if math.isnan(a) or math.isnan(b):
             return true * bool(found)
         return true * (function(a, b) != is_negated)
+
+    def computed(one: Column, other: Column, *_: Column) -> Column:
+        return [*map(compared, decoded(kind, one), decoded(kind, other))]
 
     return Computation(computed, is_choice=True)
 
@@ -213,11 +243,11 @@ def _compared(order: str, kind: str, true: int = 1) -> Computation | None:
 def _halves(own: Computation) -> Computation:
     size = SIZES[own.formats[0]]
 
-    def computed(*parts: Bits) -> Bits:
-        halves = [
-            [to_int(part, 2 * size) >> place * size & (1 << size) - 1 for part in parts] for place in (0, 1)
-        ]
-        return to_int(tuple(own.function(*half) for half in halves), 2 * size)
+    def computed(*parts: Column) -> Column:
+        whole = [to_ints(part, 2 * size) for part in parts]
+        upper = [[each >> size for each in part] for part in whole]
+        results = [to_ints(own.function(*half), size) for half in (whole, upper)]
+        return [*_joined(size, *results)]
 
     return own._replace(function=computed, formats=own.formats * 2)
 
@@ -225,10 +255,11 @@ def _halves(own: Computation) -> Computation:
 def _dot(target: str, source: str) -> Computation:
     """Of two pairs, and what is added."""
 
-    def computed(one: Bits, other: Bits, added: Bits, *_: Bits) -> Bits:
-        pairs = [to_int(each, 32) for each in (one, other)]
-        halves = [[decode(source, each >> shift & 0xFFFF) for each in pairs] for shift in (0, 16)]
-        return encode(target, sum(a * b for a, b in halves) + decode(target, added))
+    def computed(one: Column, other: Column, added: Column, *_: Column) -> Column:
+        pairs = [to_ints(each) for each in (one, other)]
+        factors = [decoded(source, [each >> shift for each in pair]) for shift in (0, 16) for pair in pairs]
+        columns = *factors, decoded(target, added)
+        return encoded(target, [a * b + c * d + e for a, b, c, d, e in zip(*columns, strict=True)])
 
     return Computation(computed, (target,), ERRORS[target])
 
@@ -238,9 +269,9 @@ def _pair(own: Computation | None, *, is_high_first: bool) -> Computation | None
         return None
     function = own.function
 
-    def computed(one: Bits, other: Bits) -> Bits:
+    def computed(one: Column, other: Column) -> Column:
         low, high = (other, one) if is_high_first else (one, other)
-        return to_int((function(low), function(high)))
+        return [*_joined(16, *(to_ints(function(each), 16) for each in (low, high)))]
 
     return Computation(computed, own.formats * 2, own.error)
 
@@ -249,15 +280,16 @@ def _converted(target: str, source: str, whole: Callable[[float], float] | None 
     """Between two formats, or integers as `s32`, `u8`; whole: how it is rounded to an integer, if it is."""
     is_float = target in SIZES
 
-    def computed(bits: Bits) -> Bits:
+    def computed(column: Column) -> Column:
         if source in SIZES:
-            value = decode(source, bits)
+            values = decoded(source, column)
         else:
             width = int(source[1:])
-            number = to_int(bits, width)
-            value = float(signed(number, width) if source[0] == "s" else number)
-        value = float(whole(value)) if whole and math.isfinite(value) else value
-        return encode(target, value) if is_float else _limited(target, value)
+            numbers = to_ints(column, width)
+            values = [float(signed(each, width) if source[0] == "s" else each) for each in numbers]
+        if whole:
+            values = [float(whole(each)) if math.isfinite(each) else each for each in values]
+        return encoded(target, values) if is_float else [_limited(target, each) for each in values]
 
     is_wider = source in SIZES and SIZES[source] < SIZES.get(target, 0)
     error = 0.0 if whole or is_wider or not is_float else ERRORS[target]
@@ -313,9 +345,10 @@ def _mixed(word: str, source: str) -> Computation | None:
     """All but the last operand have the smaller format (PTX ISA, "Mixed Precision Floating-Point")."""
     function = _REAL.get(word)
 
-    def computed(*parts: Bits) -> Bits:
+    def computed(*parts: Column) -> Column:
         *others, last = parts
-        return encode("f32", function(*(decode(source, each) for each in others), decode("f32", last)))  # type: ignore[misc]
+        columns = *(decoded(source, each) for each in others), decoded("f32", last)
+        return encoded("f32", [*map(function, *columns)])  # type: ignore[arg-type]
 
     is_mixed = function and word in ("add", "sub", "fma")
     return Computation(computed, ("f32",), ERRORS["f32"]) if is_mixed else None
@@ -339,11 +372,11 @@ def _integer(word: str, rest: Sequence[str]) -> Computation | None:
         "prmt": lambda a, b, c: _permuted(to_int(a) | to_int(b) << 32, to_int(c)),
     }  # fmt: skip
     if word == "mul" and "hi" in rest:
-        return Computation(lambda a, b: number(a) * number(b) >> width & (1 << width) - 1)
+        return Computation(_each(lambda a, b: number(a) * number(b) >> width & (1 << width) - 1))
     found = functions.get(word)
     if found is None:
         return None
-    return Computation(lambda *parts: found(*parts) & (1 << width) - 1, is_choice=word in _CHOICES)
+    return Computation(_each(lambda *parts: found(*parts) & (1 << width) - 1), is_choice=word in _CHOICES)
 
 
 def _by_table(table: int, *parts: int) -> int:
@@ -379,12 +412,10 @@ def _of_amd(name: str) -> Computation | None:
     if found := re.match(r"v_(?:ldexp|div_scale)_(f32|f64)$", name):
         kind = found[1]
         if "ldexp" in name:
-            return Computation(
-                lambda a, n: encode(kind, decode(kind, a) * 2.0 ** _signed(to_int(n))), (kind,)
-            )
-        return Computation(lambda a, *_: (a, 0))
+            return Computation(functools.partial(_scaled, kind), (kind,))
+        return Computation(_each(lambda a, *_: (a, 0)))
     if name == "v_perm_b32":
-        return Computation(lambda a, b, c: _bytes_of(to_int(b) | to_int(a) << 32, to_int(c)))
+        return Computation(_each(lambda a, b, c: _bytes_of(to_int(b) | to_int(a) << 32, to_int(c))))
     if not (found := _AMD.match(name)):
         return None
     packed, word, kind, signs = found.groups()
@@ -395,8 +426,9 @@ def _of_amd(name: str) -> Computation | None:
     return _halves(own) if packed and own else own
 
 
-def _signed(value: int) -> int:
-    return max(-999, min(999, value - (value >> 31 << 32)))
+def _scaled(kind: str, column: Column, exponents: Column) -> Column:
+    limited = (max(-999, min(999, signed(each, 32))) for each in to_ints(exponents))
+    return encoded(kind, [value * 2.0**n for value, n in zip(decoded(kind, column), limited, strict=True)])
 
 
 def _bytes_of(whole: int, chosen: int) -> int:

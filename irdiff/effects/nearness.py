@@ -17,11 +17,11 @@ Only floats can be near. If an integer or a predicate was computed from floats, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 from irdiff.effects import floats
-from irdiff.effects.floats import Bits, to_int
+from irdiff.effects.floats import Column, to_ints
 from irdiff.effects.nodes import is_pack, operands_of
 from irdiff.effects.values import Values
 
@@ -118,27 +118,34 @@ def _cut(own: Fields, places: int, mask: int) -> Fields | None:
 
 
 def of_floats(
-    where: Fields, ours: Sequence[Bits], theirs: Sequence[Bits], *, is_usual: bool
-) -> tuple[Likeness, bool]:
-    """Of one sample: each side's result, before what rounding might have made of it.
+    where: Fields, ours: Sequence[Column], theirs: Sequence[Column], *, usual: int
+) -> Iterator[tuple[Likeness, bool]]:
+    """Of each sample, from each side's results, before what rounding might have made of them.
 
-    And whether it is a normal number, so that it tells something. is_usual: whether floats that are read are
-    normal numbers; of others, one way to compute a result may overflow and another may not.
+    And whether it is a normal number, so that it tells something. usual: in so many samples floats that are
+    read are normal numbers; of others, one way to compute a result may overflow and another may not.
     """
     size = max(place + _SIZES[kind] for place, kind in where)
-    sides = [[to_int(each, size) for each in side] for side in (ours, theirs)]
+    sides = [[to_ints(column, size) for column in side] for side in (ours, theirs)]
     between = sum((1 << _SIZES[kind]) - 1 << place for place, kind in where)
-    if (sides[0][0] ^ sides[1][0]) & ~between:
-        return Likeness.UNKNOWN, False
-    likenesses, is_normal = {Likeness.EQUAL}, False
-    for place, kind in where:
-        parts = [
-            [floats.decode(kind, each >> place & (1 << _SIZES[kind]) - 1) for each in side] for side in sides
+    values = [
+        [
+            zip(*(floats.decoded(kind, [each >> place for each in column]) for column in side), strict=True)
+            for side in sides
         ]
-        if is_usual or all(map(math.isfinite, (*parts[0], *parts[1]))):
-            likenesses.add(_of_parts(kind, *parts))
-            is_normal = is_normal or floats.SMALLEST[kind] <= abs(parts[0][0]) < math.inf
-    return next(each for each in _GRAVEST if each in likenesses), is_normal
+        for place, kind in where
+    ]
+    for n, (one, other) in enumerate(zip(sides[0][0], sides[1][0], strict=True)):
+        likenesses, is_normal = {Likeness.EQUAL}, False
+        for (_, kind), (mine, its) in zip(where, values, strict=True):
+            parts = next(mine), next(its)
+            if n < usual or all(map(math.isfinite, (*parts[0], *parts[1]))):
+                likenesses.add(_of_parts(kind, *parts))
+                is_normal = is_normal or floats.SMALLEST[kind] <= abs(parts[0][0]) < math.inf
+        if (one ^ other) & ~between:
+            yield Likeness.UNKNOWN, False
+        else:
+            yield next(each for each in _GRAVEST if each in likenesses), is_normal
 
 
 def _of_parts(kind: str, ours: Sequence[float], theirs: Sequence[float]) -> Likeness:
@@ -156,10 +163,11 @@ def _of_parts(kind: str, ours: Sequence[float], theirs: Sequence[float]) -> Like
     return Likeness.OTHER if is_other else Likeness.UNKNOWN
 
 
-def together(samples: Sequence[tuple[Likeness, bool]]) -> Likeness:
+def together(samples: Iterable[tuple[Likeness, bool]]) -> Likeness:
     """What all samples say."""
-    likeness_of_all = next(each for each in _GRAVEST if each in {likeness for likeness, _ in samples})
-    is_enough = sum(is_normal for _, is_normal in samples) >= _ENOUGH
+    likenesses, are_normal = zip(*samples, strict=True)
+    likeness_of_all = next(each for each in _GRAVEST if each in likenesses)
+    is_enough = sum(are_normal) >= _ENOUGH
     return likeness_of_all if is_enough or likeness_of_all is Likeness.OTHER else Likeness.UNKNOWN
 
 

@@ -1,9 +1,7 @@
-"""Nodes of the table of values: what one is made of, and what it gives for values of these. Pure."""
+"""Nodes of the table of values, and what they are made of. Pure."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
 from typing import Any
 
 Key = tuple[Any, ...]
@@ -48,26 +46,3 @@ def operands_of(key: Key) -> list[int]:
         case name, _, *parts if name in WITH_WIDTH:
             return [*parts]
     return [each for each in key[1:] if isinstance(each, int)]
-
-
-def evaluate(key: Key, values: Sequence[int]) -> int:
-    """What a node gives for values of its operands."""
-    match key:
-        case "bits", constant, terms:
-            result = int(constant)
-            for value, ((_, places), mask) in zip(values, terms, strict=True):
-                result ^= (value << places if places >= 0 else value >> -places) & mask
-            return result
-        case "sum", width, constant, terms:
-            times = (factor for _, factor in terms)
-            return int(constant + sum(map(operator.mul, values, times))) & ones(width)
-        case "lt", kind, *_:
-            width = int(kind[1:])
-            sign = 1 << width - 1 if kind[0] == "s" else 0
-            return int((values[0] & ones(width) ^ sign) < (values[1] & ones(width) ^ sign))
-        case "eq", width, *_:
-            return int(not (values[0] ^ values[1]) & ones(width))
-        case "not", _:
-            return 1 - values[0]
-    result = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}[key[0]](*values)
-    return int(result)

@@ -1,14 +1,15 @@
 """Whether two conditions end a loop in the same round: `i < 64` and `i != 64` do, if `i` begins at 0. Pure.
 
-The variables of the loop begin at a value and grow by a constant. Both conditions are computed round by
-round, until one of them changes. What else they depend on gets two values in turn.
+The variables of the loop begin at a value and grow by a constant. Both conditions are computed for many
+rounds, of which those count until one of them changes. What else they depend on gets two values in turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from irdiff.effects.nodes import evaluate, operands_of, signed
+from irdiff.effects.evaluation import of_integers
+from irdiff.effects.nodes import operands_of, signed
 from irdiff.effects.values import Values
 
 _GIVEN = 64, 37
@@ -66,24 +67,19 @@ def _end_together(
     conditions: tuple[int, int],
     given: int,
 ) -> bool:
-    first: int | None = None
-    for round_ in range(_MOST_ROUNDS):
-        results = dict[int, int]()
-        for number in order:
-            key = values.keys[number]
-            if number in steps:
-                begin, growth = steps[number]
-                start = values.value_of(begin)
-                results[number] = ((given if start is None else start) + growth * round_) & _ONES
-            elif _is_computed(values, number):
-                results[number] = evaluate(key, [results[each] for each in operands_of(key)])
-            else:
-                constant = values.value_of(number)
-                results[number] = given if constant is None else constant & _ONES
-        ours, theirs = (results[each] & 1 for each in conditions)
-        if ours != theirs:
-            return False
-        first = ours if first is None else first
-        if ours != first:
-            return True
-    return False
+    results = dict[int, Sequence[int]]()
+    for number in order:
+        key = values.keys[number]
+        if number in steps:
+            begin, growth = steps[number]
+            start = values.value_of(begin)
+            first = given if start is None else start
+            results[number] = [(first + growth * n) & _ONES for n in range(_MOST_ROUNDS)]
+        elif _is_computed(values, number):
+            results[number] = of_integers(key, [results[each] for each in operands_of(key)])
+        else:
+            constant = values.value_of(number)
+            results[number] = [given if constant is None else constant] * _MOST_ROUNDS
+    ours, theirs = ([each & 1 for each in results[condition]] for condition in conditions)
+    end = next((n for n, each in enumerate(ours, 1) if each != ours[0]), None)
+    return end is not None and ours[:end] == theirs[:end]

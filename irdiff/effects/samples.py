@@ -27,7 +27,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from irdiff.effects import floats, nearness
 from irdiff.effects.evaluation import ONES, Tried, literal, of_samples
-from irdiff.effects.floats import Bits, to_int
+from irdiff.effects.floats import Bits, to_int, to_ints
 from irdiff.effects.nearness import Fields, Likeness
 from irdiff.effects.nodes import Key, operands_of, signed
 from irdiff.effects.values import Values
@@ -117,19 +117,14 @@ class Samples:
         sides = [[tried for tried in side if tried is not None] for side in runs]
         if any(map(operator.ne, map(len, runs), map(len, sides))):
             return Likeness.UNKNOWN
-        both = list(zip(*(zip(*side, strict=True) for side in sides), strict=True))
         if fields:
-            likeness = nearness.together(
-                [
-                    nearness.of_floats(fields, *results, is_usual=n < _INTEGERS)
-                    for n, results in enumerate(both)
-                ]
-            )
+            likeness = nearness.together(nearness.of_floats(fields, *sides, usual=_INTEGERS))
             if likeness is Likeness.OTHER:
                 return likeness
             is_tried = self._one_sided.isdisjoint((base, head)) and self._agree_at_edges(base, head)
             return likeness if is_tried else Likeness.UNKNOWN
-        is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, both[_SIGNED:]))
+        both = zip(*(zip(*side, strict=True) for side in sides), strict=True)
+        is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, [*both][_SIGNED:]))
         return Likeness.OTHER if is_sure else Likeness.UNKNOWN
 
     def _agree_at_edges(self, base: int, head: int) -> bool:
@@ -246,7 +241,7 @@ class Samples:
         if results is None or not is_rounded or computation is None:
             return results
         dice = random.Random(f"{number} {run}")  # noqa: S311 - as of samples
-        return tuple(computation.disturbed(each, dice) for each in results)
+        return computation.disturbed(results, dice)
 
     def _is_leaf(self, _: int, key: Key) -> bool:
         return key[0] in _OPAQUE or (key[0] == "part" and self._values.keys[key[1]][0] == "event")
@@ -323,8 +318,7 @@ class Edges(Samples):
         sides = [[tried for tried in side if tried is not None] for side in runs]
         if any(map(operator.ne, map(len, runs), map(len, sides))):
             return False
-        both = zip(*(zip(*side, strict=True) for side in sides), strict=True)
-        likenesses = {nearness.of_floats(fields, *results, is_usual=True)[0] for results in both}
+        likenesses = {likeness for likeness, _ in nearness.of_floats(fields, *sides, usual=COUNT)}
         return likenesses <= {Likeness.EQUAL, Likeness.NEAR}
 
     def _is_leaf(self, number: int, key: Key) -> bool:
@@ -352,7 +346,7 @@ def _narrow(tried: Tried, load: Operation) -> Tried:
     if not effect or effect.act is not Act.LOAD or effect.size not in (1, 2) or "d16" in load.name:
         return tried
     width = 8 * effect.size
-    whole = [to_int(each) & (1 << width) - 1 for each in tried]
+    whole = to_ints(tried, width)
     if _SIGN_EXTENDS.search(load.name):
         return tuple(signed(each, width) & (1 << 32) - 1 for each in whole)
     return tuple(whole)
@@ -387,7 +381,7 @@ def _bits_of_constant(key: Key) -> int | None:
     if not bits or (isinstance(bits, float) and not math.isfinite(bits)):
         return None
     whole = to_int(bits, 32)
-    return whole if math.isfinite(floats.decode("f32", whole)) else None
+    return whole if math.isfinite(floats.decoded("f32", [whole])[0]) else None
 
 
 def _around(constants: Sequence[int], dice: random.Random) -> int:
@@ -400,7 +394,7 @@ def _around(constants: Sequence[int], dice: random.Random) -> int:
 
 def _aligned(tried: Tried, factor: int = _MULTIPLE) -> Tried:
     """Rounds samples of sizes, pointers and counters: a compiler may know that these are multiples."""
-    return tuple(value * factor if value < factor else value & -factor for value in map(to_int, tried))
+    return tuple(value * factor if value < factor else value & -factor for value in to_ints(tried))
 
 
 def _constant(key: Key, threads: int) -> Tried | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from irdiff.effects.evaluation import of_integers
 from irdiff.effects.integers import Integers
-from irdiff.effects.nodes import Key, evaluate, is_pack, ones
+from irdiff.effects.nodes import Key, is_pack, ones
 from irdiff.ir import program
 from irdiff.ir.program import Operation
 
@@ -116,7 +117,6 @@ class Values(Integers):
         return self._of_threads[number]
 
     def _evaluated(self, key: Key, depth: int) -> tuple[int, ...] | None:
-        operands: list[tuple[int, ...] | None]
         match key:
             case "const", value:
                 return (value,) * self.threads or None
@@ -130,10 +130,9 @@ class Values(Integers):
                 atoms = [value]
             case _:
                 return None
-        operands = [self.in_threads(atom, depth + 1) for atom in atoms]
-        return (
-            None if None in operands else tuple(evaluate(key, each) for each in zip(*operands, strict=True))
-        )
+        truths = [self.in_threads(atom, depth + 1) for atom in atoms]
+        of_operands = [each for each in truths if each is not None]
+        return of_integers(key, of_operands) if len(of_operands) == len(truths) else None
 
     def select(self, condition: int, one: int, other: int) -> int:
         truth = self.value_of(condition)
