@@ -89,6 +89,10 @@ def _is_tensor_memory(event: Event) -> bool:
     return _spaces(event) == {"tensor"}
 
 
+def touches_tensor_memory(event: Event) -> bool:
+    return "tensor" in _spaces(event)
+
+
 @functools.cache
 def _is_copy(name: str) -> bool:
     return _COPIES.match(name) is not None

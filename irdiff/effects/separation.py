@@ -22,10 +22,10 @@ import itertools
 import operator
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from irdiff.effects import races, ways
+from irdiff.effects import order, races, ways
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
@@ -63,6 +63,10 @@ class Separation:
             )
         }
         self._lost: dict[object, Lost] = {}
+        self._paths_of: dict[tuple[ways.Kind, ...], _Paths] = {}
+        self._signatures: dict[int, object] = {}
+        """By access."""
+        self._decisions: dict[tuple[object, ...], bool] = {}
         self._waits_of_all: dict[int, bool] = {}
 
     @functools.cached_property
@@ -92,34 +96,78 @@ class Separation:
         ours, theirs = _accesses(self._base, letters), _accesses(self._head, letters)
         if len(ours) > _MAX_ACCESSES:
             return Lost(None, False)
-        bits = {number: 1 << place for place, number in enumerate(ours)}
-        paths = _Paths(self._base, self._head, letters, bits, leaves_groups=self._leaves_groups)
-        values = self._base.values
-        numbers = [number for number, event in ours.items() if not ways.is_own(event)]
-        others = sum(bits[number] for number in numbers)
+        paths, values = self._paths(tuple(letters), tuple(ours)), self._base.values
+        accesses = [event for event in ours.values() if not ways.is_own(event)]
+        alike = self._alike(accesses, paths.bits)
         are_equal = ours.keys() == theirs.keys()
         is_complete = are_equal and not any(map(_is_of_llvm, ours.values())) and _is_as_ever(values, kind)
         overlapping, maybe = list[_Pair](), list[_Pair]()
-        for other in filter(paths.leads_to, numbers):
-            gone, mixed = (paths.worse(other, names) & others for names in ({kind}, letters.keys()))
-            for one in numbers:
-                if not bits[one] & (gone | mixed if is_complete else gone):
+        for other in filter(paths.leads_to, accesses):
+            gone, mixed = (paths.worse(other, names) for names in (frozenset({kind}), paths.kinds))
+            for one, own in alike:
+                those = own & (gone | mixed if is_complete else gone)
+                if not those or self._has_no_part(one, other):
                     continue
-                pair = ours[one], ours[other]
-                if self._is_waited_for_by_all(*pair) or races.have_no_part(values, *pair):
-                    continue
-                if gone & bits[one] and races.may_race(values, *pair, barrier.operation.name):
+                if those & gone and self._may_race(one, other, barrier.operation.name):
                     is_complete = False
-                    (overlapping if races.overlap(values, *pair) else maybe).append(pair)
-                elif not races.ORDERS.isdisjoint(each.effect.act for each in pair):
-                    is_complete = is_complete and not bits[one] & paths.worse(other, _felt(pair[0], letters))
-                elif _keeps_order(pair):
-                    is_complete = False
-                elif is_complete and len(letters) > 1:
-                    is_complete = not bits[one] & paths.worse(other, _needed(values, pair, letters))
+                    for each in (event for event in accesses if paths.bits[event.number] & own & gone):
+                        (overlapping if races.overlap(values, each, other) else maybe).append((each, other))
+                elif is_complete:
+                    is_complete = not those & self._without_needed(paths, one, other)
         if not overlapping and are_equal and self._is_alone(kind):  # nothing else can keep them apart
             overlapping = [pair for pair in maybe if races.share_a_buffer(values, *pair)]
+        place = {id(event): n for n, event in enumerate(accesses)}
+        overlapping.sort(key=lambda pair: (place[id(pair[1])], place[id(pair[0])]))
         return Lost(max(overlapping, key=_is_told_first, default=None), is_complete)
+
+    def _paths(self, letters: tuple[ways.Kind, ...], accesses: tuple[int, ...]) -> _Paths:
+        """letters: the kinds of separators."""
+        if letters not in self._paths_of:
+            numbers = {each: n for n, each in enumerate(letters)}
+            bits = {number: 1 << place for place, number in enumerate(accesses)}
+            self._paths_of[letters] = _Paths(
+                self._base, self._head, numbers, bits, leaves_groups=self._leaves_groups
+            )
+        return self._paths_of[letters]
+
+    def _alike(self, accesses: Iterable[Event], bits: Mapping[int, int]) -> list[tuple[Event, int]]:
+        """Accesses for each of which the same is decided, as one of them and the bits of all."""
+        alike = dict[object, tuple[Event, int]]()
+        for event in accesses:
+            first, own = alike.get(self._signature(event), (event, 0))
+            alike[self._signature(event)] = first, own | bits[event.number]
+        return [*alike.values()]
+
+    def _signature(self, event: Event) -> object:
+        """What decides whether an access may race with another, or needs no barrier."""
+        if event.number not in self._signatures:
+            effect, name, values = event.effect, event.operation.name, self._base.values
+            is_single = ways.ENDS_WAITING.match(name) or races.touches_tensor_memory(event)
+            place = event.number if is_single else order.extent(values, event), bool(effect.address)
+            self._signatures[event.number] = name, effect.act, effect.space, place
+        return self._signatures[event.number]
+
+    def _decided(self, decide: Callable[..., bool], one: Event, other: Event, *name: str) -> bool:
+        key = decide, self._signature(one), self._signature(other), *name
+        if key not in self._decisions:
+            self._decisions[key] = decide(self._base.values, one, other, *name)
+        return self._decisions[key]
+
+    def _may_race(self, one: Event, other: Event, fence: str) -> bool:
+        return self._decided(races.may_race, one, other, fence)
+
+    def _has_no_part(self, one: Event, other: Event) -> bool:
+        return self._is_waited_for_by_all(one, other) or self._decided(races.have_no_part, one, other)
+
+    def _without_needed(self, paths: _Paths, one: Event, other: Event) -> int:
+        """The accesses from which head has a way to another without what such a pair needs on it."""
+        if not races.ORDERS.isdisjoint((one.effect.act, other.effect.act)):
+            return paths.worse(other, frozenset(_felt(one, paths.kinds)))
+        if one.operation.keeps_order or other.operation.keeps_order:
+            return -1  # a barrier tells all threads what such an access saw
+        if len(paths.kinds) < 2:
+            return 0
+        return paths.worse(other, frozenset(k for k in paths.kinds if self._may_race(one, other, k[0])))
 
     def _is_alone(self, kind: object) -> bool:
         """True if both sides have equally many separators of every other kind."""
@@ -169,7 +217,8 @@ class _Paths:
         leaves_groups: bool,
     ) -> None:
         self._letters = letters
-        self._bits = bits
+        self.kinds = frozenset(letters)
+        self.bits = bits
         self._both = [
             ways.WaysOfBoth(base, head, letters, bits, is_oldest=is_oldest)
             for is_oldest in ((True, False) if leaves_groups else (True,))
@@ -177,23 +226,22 @@ class _Paths:
         self._masks: dict[frozenset[ways.Kind], int] = {}
         self._worse: dict[tuple[int, int], int] = {}
 
-    def leads_to(self, access: int) -> bool:
-        return self._both[0].lead_to(self._bits[access])
+    def leads_to(self, access: Event) -> bool:
+        return self._both[0].lead_to(self.bits[access.number])
 
-    def worse(self, access: int, kinds: Iterable[ways.Kind]) -> int:
+    def worse(self, access: Event, kinds: frozenset[ways.Kind]) -> int:
         """Applies `WaysOfBoth.worse` to the separators of some kinds."""
-        own = frozenset(kinds)
-        mask = self._masks.get(own)
+        mask = self._masks.get(kinds)
         if mask is None:
-            mask = self._masks[own] = ways.mask_of(
-                {each: n for each, n in self._letters.items() if each in own}
+            mask = self._masks[kinds] = ways.mask_of(
+                {each: n for each, n in self._letters.items() if each in kinds}
             )
-        accesses = self._worse.get((access, mask))
+        accesses = self._worse.get((access.number, mask))
         if accesses is None:
             accesses = 0
             for both in self._both:
-                accesses |= both.worse(self._bits[access], mask)
-            self._worse[access, mask] = accesses
+                accesses |= both.worse(self.bits[access.number], mask)
+            self._worse[access.number, mask] = accesses
         return accesses
 
 
@@ -211,17 +259,6 @@ def _is_as_ever(values: Values, kind: ways.Kind) -> bool:
             seen.add(number)
             waiting += operands_of(values.keys[number])
     return True
-
-
-def _needed(values: Values, pair: _Pair, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
-    """Yields the kinds of separators that separate these two accesses. Their names decide."""
-    needed = dict[str, bool]()
-    for kind in kinds:
-        name = kind[0]
-        if name not in needed:
-            needed[name] = races.may_race(values, *pair, name)
-        if needed[name]:
-            yield kind
 
 
 def _felt(one: Event, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
@@ -269,11 +306,6 @@ def _accesses(side: NumberedFunction, separators: Collection[tuple[object, ...]]
         and each.effect.space != PRIVATE
         and ways.kind_of(each) not in separators
     }
-
-
-def _keeps_order(pair: _Pair) -> bool:
-    """True if either access acquires, releases or is volatile: a barrier tells all threads what it saw."""
-    return any(each.operation.keeps_order for each in pair)
 
 
 def _is_of_llvm(event: Event) -> bool:
