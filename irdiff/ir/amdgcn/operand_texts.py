@@ -30,7 +30,7 @@ BYTES = {
 SCALAR_LOAD = re.compile(r"s_(buffer_)?load_(?:dword(?:x(\d+))?|b(\d+)|([ui]\d+))$")
 _PACKED = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]$")
 _TAKEN = re.compile(r"(-?)(sext|abs|neg)\((\S+)\)$")
-_NAMES_REGISTER = re.compile(r"(?<![\w.$@])[vsa](?:\d+|\[\d+:\d+\])(?!\w)")
+REGISTER = re.compile(r"(?<![\w.$@])(?:([vsa])\[(\d+):(\d+)\]|([vsa]\d+|vcc|exec|m0)(?:_lo|_hi)?\b)")
 _SHORT_LITERAL = re.compile(r"s_movk_i32$|s_cmpk_\w+_i32$")
 """Instructions whose literals have 16 bits and a sign (MI300 ISA, "SOPK Instructions")."""
 _LEAST_INLINE = -16
@@ -95,10 +95,10 @@ def parts_of(rest: str) -> tuple[tuple[str, ...], list[str]]:
     """Returns (the modifiers behind the operands, the operands)."""
     last = (split(rest) or [""])[-1]
     first, _, behind = last.partition(" ")
-    if _MODIFIER.fullmatch(first) and first != "off" and not _NAMES_REGISTER.search(first):
+    if _MODIFIER.fullmatch(first) and first != "off" and not REGISTER.search(first):
         behind = last
     words = re.findall(r"[a-z_0-9]+:\[[^\]]*\]|\w+\([^)]*\)|\S+", behind)
-    if any(map(_NAMES_REGISTER.search, words)):
+    if any(map(REGISTER.search, words)):
         raise ReadError(f"AMDGCN: the modifiers {behind}")
     rest = rest[: len(rest) - len(behind)].rstrip() if behind else rest
     return tuple(words), [part for part in split(rest.rstrip(", ")) if part]
@@ -130,6 +130,14 @@ def registers_of(text: str) -> tuple[str, ...]:
 
 
 def literal_of(text: str) -> Operand:
-    if _NAMES_REGISTER.search(text):
+    if REGISTER.search(text):
         raise ReadError(f"AMDGCN: the operand {text}")
     return int(text, 0) if NUMBER.match(text) else Verbatim(text)
+
+
+def registers_in(text: str) -> frozenset[str]:
+    """Returns all registers that a text names; the halves of a pair such as `vcc` have the pair's name."""
+    names = set[str]()
+    for kind, first, last, single in REGISTER.findall(text):
+        names |= {f"{kind}{n}" for n in range(int(first), int(last) + 1)} if kind else {single}
+    return frozenset(names)

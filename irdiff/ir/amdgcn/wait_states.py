@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from irdiff.ir.amdgcn.opcodes import READS_RESULT, TWO_RESULTS
+from irdiff.ir.amdgcn.operand_texts import REGISTER, registers_in
 from irdiff.ir.program import Spacing
 
 _TARGET = re.compile(r"\.amdgcn_target .*gfx9(?:4\d|50)\b")
@@ -49,7 +50,6 @@ _WRITES_PART = re.compile(r"dst_sel:(?!DWORD)|v_cvt_scalef32_\w*fp4")
 _CHOSEN_HALVES = re.compile(r"\bop_sel:\[([01,]+)\]")
 _IMPLICIT = frozenset(("exec", "m0", "vcc"))
 """Registers that some instructions read and no operand names."""
-_REGISTER = re.compile(r"(?<![\w.$@])(?:([vsa])\[(\d+):(\d+)\]|([vsa]\d+|vcc|exec|m0)(?:_lo|_hi)?\b)")
 _COMMA = re.compile(r",\s*(?![^\[]*\])")
 _JUMP = re.compile(r"s_(c?branch\w*) +(\S+)")
 _ENDS = re.compile(r"s_(?:endpgm|setpc|swappc|branch)")
@@ -64,14 +64,14 @@ class AssemblyLine(NamedTuple):
     reads: frozenset[str]
     named_lane: frozenset[str]
     """The register that names a lane."""
-
-    @property
-    def is_vector(self) -> bool:
-        return self.opcode.startswith("v_")
-
-    @property
-    def is_matrix(self) -> bool:
-        return bool(_MATRIX.match(self.opcode))
+    is_vector: bool
+    is_matrix: bool
+    states: int
+    """How many wait states it is."""
+    target: str
+    """The label that it may jump to."""
+    is_end: bool
+    """The next line is not reached from here."""
 
     @property
     def sum_place(self) -> int:
@@ -123,17 +123,21 @@ def closest(assembly: Sequence[str]) -> dict[str, Spacing]:
 def _dependencies(assembly: tuple[str, ...]) -> tuple[Dependency, ...]:
     if not any(map(_TARGET.match, assembly)):
         return ()
-    targets = {text[:-1]: number for number, text in enumerate(assembly) if text.endswith(":")}
+    labels = {text[:-1]: number for number, text in enumerate(assembly) if text.endswith(":")}
+    lines = [None if _is_outside(text) else _read(text) for text in assembly]
     return tuple(
         dependency
-        for number, text in enumerate(assembly)
-        if not _is_outside(text) and (most := _most(line := _read(text)))
-        for dependency in _behind(assembly, targets, (number, line), most)
+        for number, line in enumerate(lines)
+        if line and (most := _most(line))
+        for dependency in _behind(lines, labels, (number, line), most)
     )
 
 
 def _behind(
-    assembly: tuple[str, ...], targets: Mapping[str, int], writer: tuple[int, AssemblyLine], most: int
+    lines: Sequence[AssemblyLine | None],
+    labels: Mapping[str, int],
+    writer: tuple[int, AssemblyLine],
+    most: int,
 ) -> Iterator[Dependency]:
     """Follows all paths from a line, while registers still hold what it wrote or reads."""
     first, line = writer
@@ -141,40 +145,37 @@ def _behind(
     paths: list[tuple[int, int, frozenset[str], Mapping[int, int]]] = [(first + 1, 0, _kept(line), {})]
     while paths:
         number, states, live, nops = paths.pop()
-        while number < len(assembly) and states - sum(nops.values()) < most and live:
-            text = assembly[number]
+        others = states - sum(nops.values())
+        is_implicit = not live.isdisjoint(_IMPLICIT)
+        while number < len(lines) and others < most and live:
+            reader = lines[number]
             number += 1
-            if _is_outside(text):
-                if text.endswith(":"):
-                    before = seen.get(number)
-                    if before and before[0] <= states and live <= before[1]:
-                        break
-                    seen[number] = states, live
+            if reader is None:
+                before = seen.get(number)
+                if before and before[0] <= states and live <= before[1]:
+                    break
+                seen[number] = states, live
                 continue
-            reader = _read(text)
-            if not live.isdisjoint(reader.reads | reader.results) or not live.isdisjoint(_IMPLICIT):
+            if is_implicit or not (live.isdisjoint(reader.reads) and live.isdisjoint(reader.results)):
                 for needed, kind in _needed(line, reader, live):
-                    if states - sum(nops.values()) < needed:
+                    if others < needed:
                         yield Dependency(line, reader, (first + 1, number), states, needed, kind, nops)
                 live -= reader.results
-            taken = _states(text)
+                is_implicit = not live.isdisjoint(_IMPLICIT)
             if reader.opcode == "s_nop":
-                nops = {**nops, number: taken}
-            states += taken
-            if (jump := _JUMP.match(text)) and jump[2] in targets:
-                paths.append((targets[jump[2]], states, live, nops))
-            if _ENDS.match(text):
+                nops = {**nops, number: reader.states}
+            else:
+                others += reader.states
+            states += reader.states
+            if reader.target in labels:
+                paths.append((labels[reader.target], states, live, nops))
+            if reader.is_end:
                 break
 
 
 def _is_outside(text: str) -> bool:
     """Whether a line is a label or none of code."""
     return not text or text.endswith(":") or text.startswith((".", "-"))
-
-
-def _states(text: str) -> int:
-    opcode, _, rest = text.partition(" ")
-    return int(rest, 0) + 1 if opcode == "s_nop" else 1
 
 
 def _most(writer: AssemblyLine) -> int:
@@ -292,13 +293,13 @@ def _writes_part(line: AssemblyLine) -> bool:
 
 def _without_registers(line: AssemblyLine) -> str:
     """The instruction with its modifiers, which may decide how many passes it takes."""
-    return f"`{' '.join(_REGISTER.sub('', line.text).replace(',', ' ').split())}`"
+    return f"`{' '.join(REGISTER.sub('', line.text).replace(',', ' ').split())}`"
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def _read(text: str) -> AssemblyLine:
     opcode, _, rest = text.partition(" ")
-    operands = tuple(_registers(part) for part in _COMMA.split(rest))
+    operands = tuple(registers_in(part) for part in _COMMA.split(rest))
     is_vector = opcode.startswith("v_")
     count = (2 if TWO_RESULTS.match(opcode) else 1) if is_vector or _LOADS.match(text) else 0
     if opcode.startswith("s_") and operands[0] == {"m0"}:
@@ -310,11 +311,10 @@ def _read(text: str) -> AssemblyLine:
     results = frozenset[str]().union(*operands[:count])
     sources = operands if READS_RESULT.search(opcode) else operands[count:]
     named_lane = operands[2] if _NAMES_LANE.match(opcode) and len(operands) > 2 else frozenset[str]()
-    return AssemblyLine(text, opcode, operands, results, frozenset[str]().union(*sources), named_lane)
-
-
-def _registers(text: str) -> frozenset[str]:
-    names = set[str]()
-    for kind, first, last, single in _REGISTER.findall(text):
-        names |= {f"{kind}{n}" for n in range(int(first), int(last) + 1)} if kind else {single}
-    return frozenset(names)
+    jump = _JUMP.match(text)
+    return AssemblyLine(
+        text, opcode, operands, results, frozenset[str]().union(*sources), named_lane,
+        is_vector=is_vector, is_matrix=_MATRIX.match(opcode) is not None,
+        states=int(rest, 0) + 1 if opcode == "s_nop" else 1,
+        target=jump[2] if jump else "", is_end=_ENDS.match(text) is not None,
+    )  # fmt: skip

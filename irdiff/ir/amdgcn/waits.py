@@ -42,6 +42,11 @@ def _counters(name: str) -> tuple[str, ...]:
     return tuple(counter for counter, of in _COUNTERS.items() if of.match(name))
 
 
+@functools.lru_cache(maxsize=1 << 12)
+def _is_wait(name: str) -> bool:
+    return name.startswith(_WAIT)
+
+
 class _Pending:
     """Operations that are not finished."""
 
@@ -125,18 +130,20 @@ class _Pending:
 
     def advance(self, each: Instruction) -> None:
         name = each.operation.name
-        if name.startswith(_WAIT):
+        if _is_wait(name):
             self.wait(name.removeprefix(_WAIT))
             return
-        if name.startswith("buffer_wbl2"):
-            self.last["vmcnt"][_CACHES] = self.issued["vmcnt"]
         for of_counter in self.last.values():
             if of_counter:
                 for register in each.results:
                     of_counter.pop(register, None)
+        if not (counters := _counters(name)):
+            if name.startswith("buffer_wbl2"):
+                self.last["vmcnt"][_CACHES] = self.issued["vmcnt"]
+            return
         if each.line != self.line or not each.line:
             self.line, self.counted = each.line, set()
-        for counter in _counters(name):  # one instruction may be read as several accesses
+        for counter in counters:  # one instruction may be read as several accesses
             self.issued[counter] = number = self.issued[counter] + (counter not in self.counted)
             self.counted.add(counter)
             self.last[counter].update(dict.fromkeys(each.results, number))
@@ -161,9 +168,10 @@ def _is_seen(effect: Effect) -> bool:
 def marked(graph: Graph) -> Graph:
     """The graph without waits, and with another name for what reads too early."""
     entering = [_Pending() for _ in graph]
+    rank = {number: n for n, number in enumerate(_sources_first(graph))}
     waiting = set(range(len(graph)))
     while waiting:
-        number = min(waiting)
+        number = min(waiting, key=rank.__getitem__)
         waiting.remove(number)
         state = _Pending()
         state.merge(entering[number])
@@ -176,9 +184,24 @@ def marked(graph: Graph) -> Graph:
     )
 
 
+def _sources_first(graph: Graph) -> list[int]:
+    """Returns the blocks, each behind all that lead to it, except for the way back in a loop."""
+    ended, seen, path = list[int](), {0}, [(0, iter(graph[0].targets))]
+    while path:
+        number, targets = path[-1]
+        new = next((each for each in targets if each not in seen), None)
+        if new is None:
+            ended.append(number)
+            path.pop()
+        else:
+            seen.add(new)
+            path.append((new, iter(graph[new].targets)))
+    return ended[::-1]
+
+
 def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
     for each in node.block.instructions:
-        if not each.operation.name.startswith(_WAIT):
+        if not _is_wait(each.operation.name):
             early, pending = state.mark(each)
             operation = _early(each.operation, early) if early else each.operation
             yield each._replace(operation=operation, pending=pending) if early or pending else each
