@@ -135,6 +135,14 @@ class NumberedFunction:
         self._out: list[_State] = [{}] * len(graph)
         self.all_lanes = values.node("all lanes")
         self.uniform_masks = uniform_masks.of_blocks(graph)
+        self.has_states = [
+            any(
+                (effect := each.operation.effect) and effect.act is Act.STATES
+                for each in node.block.instructions
+            )
+            for node in graph
+        ]
+        """By block, whether wait states stand in it."""
         self._parameters = {name: values.node("parameter", n) for n, name in enumerate(function.parameters)}
 
     def run(self, part: Sequence[int]) -> set[int]:
@@ -164,8 +172,12 @@ class NumberedFunction:
         registers = {name.partition(_HALF)[0] for name in joins}
         for register in self.graph[number].live if len(states) > 1 else ():
             value = states[0].get(register)
-            if register not in registers and all(value is state.get(register) for state in states):
-                continue
+            if register not in registers:
+                for state in states:
+                    if state.get(register) is not value:
+                        break
+                else:
+                    continue
             values = tuple([self.flat(state.get(register, register)) for state in states])
             keys = [self.values.keys[each] for each in values]
             if register not in joins and all(map(_is_pair, keys)):
@@ -218,6 +230,15 @@ class NumberedFunction:
         )
         return {*self.lines, *events, *joins}
 
+    def locate(self, results: Sequence[int], each: Instruction) -> None:
+        """Remembers where values are computed."""
+        lines = self.lines
+        for result in results:
+            if result not in lines:
+                lines[result] = each.line
+            if each.pending:
+                self.pending[result] = each.pending
+
     def waited(self, event: Event, state: _State, settled: set[str], loading: set[str]) -> None:
         """What a matrix unit wrote is another value after a wait; one that leaves nothing waits for all.
 
@@ -232,16 +253,17 @@ class NumberedFunction:
                 state[register] = self.values.node("waited for", LOADS, self.flat(state[register]))
                 self.lines.setdefault(self.flat(state[register]), event.line)
             loading.clear()
+        if not self._asynchronous or "wait" not in event.operation.name:
+            return
         is_whole = [self.values.value_of(each) for each in event.operands] == [0]
-        is_wait = self._asynchronous and "wait" in event.operation.name
-        for register in sorted(self._asynchronous & state.keys() - settled) if is_wait else ():
+        for register in sorted(self._asynchronous & state.keys() - settled):
             old = self.flat(state[register])
             while is_whole and self.values.keys[old][0] == "waited for":
                 old = self.values.keys[old][2]
             if self.values.value_of(old) is None:
                 state[register] = self.values.node("waited for", event.number, old)
                 self.lines.setdefault(self.flat(state[register]), event.line)
-        if is_wait and is_whole and event.guard is None:
+        if is_whole and event.guard is None:
             settled |= self._asynchronous
 
 
@@ -266,7 +288,7 @@ class _Block:
     def run(self) -> NumberedBlock:
         """Remembers what an operation gives of the same values in the same lanes."""
         state, earlier, function, keys = self._state, self._values.results, self._function, self._values.keys
-        lines = function.lines
+        is_seen = function.loaded_late or function.has_states[self._number]
         for each in self._node.block.instructions:
             operation, names, reads = each[:3]
             read = [state.get(name, name) for name in reads]
@@ -277,15 +299,12 @@ class _Block:
                     results = earlier[key] = self._results(operation, read, len(names))
                 if operation.compute != COPY:
                     is_part = len(results) > 1 and keys[results[0]][0] == "part"
-                    whole = keys[results[0]][1:2] if is_part else ()
-                    for result in (*results, *whole):
-                        lines.setdefault(result, each.line)
-                        if each.pending:
-                            function.pending[result] = each.pending
+                    function.locate((*results, keys[results[0]][1]) if is_part else results, each)
             else:
                 event = self._event(each, operation.effect, read)
                 results = self._parts(event.number, len(names))
-            self._see(each, results)
+            if is_seen:
+                self._see(each, results)
             if operation.is_guarded or (operation.masked and state[EXEC] != function.all_lanes):
                 self._write(operation, names, read, results)
             else:
@@ -296,7 +315,7 @@ class _Block:
                 function.waited(event, state, self._settled, self._loading)
         events = tuple(
             [event._replace(between=self._states.between(event.number)) for event in self._events]
-            if self._states.are_there
+            if function.has_states[self._number]
             else self._events
         )
         condition = self._node.block.condition

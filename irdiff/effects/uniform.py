@@ -9,6 +9,7 @@ it.
 from __future__ import annotations
 
 import functools
+import operator
 import re
 from collections.abc import Collection, Mapping, Sequence
 
@@ -59,9 +60,9 @@ class Uniform:
         self._targets = [node.targets for node in side.graph]
         ends = {number for number, own in enumerate(self._targets) if not own}
         self._behind = _on_every_way(self._targets, ends)
-        """By block, itself and those that every way from it to an end leads through."""
+        """By block, itself and those that every way from it to an end leads through, a bit for each."""
         self._before = _on_every_way([node.sources for node in side.graph], {0})
-        """By block, itself and those that every way to it leads through."""
+        """By block, itself and those that every way to it leads through, a bit for each."""
         self._on_every_way: dict[int, set[tuple[int, bool]]] = {}
 
     def is_reached_by_all(self, event: Event) -> bool:
@@ -78,8 +79,8 @@ class Uniform:
         while waiting:
             now = waiting.pop()
             for branch, targets in enumerate(self._targets):
-                always = now != branch and now in self._behind[branch]
-                if always or branch in seen or not any(now in self._behind[target] for target in targets):
+                always = now != branch and self._behind[branch] >> now & 1
+                if always or branch in seen or not any(self._behind[each] >> now & 1 for each in targets):
                     continue
                 seen.add(branch)
                 waiting.append(branch)
@@ -115,9 +116,10 @@ class Uniform:
 
     def _conditions_on_every_way(self, place: int) -> set[tuple[int, bool]]:
         conditions = set[tuple[int, bool]]()
-        for before in self._before[place]:
-            condition, targets = self._side.blocks[before].condition, self._targets[before]
-            if condition is None or len({*targets}) < 2 or before == place:
+        for before, block in enumerate(self._side.blocks):
+            condition, targets = block.condition, self._targets[before]
+            is_before = self._before[place] >> before & 1 and before != place
+            if condition is None or len({*targets}) < 2 or not is_before:
                 continue
             leading = [place in _reached(self._targets, target, before) for target in targets]
             if leading.count(True) == 1:
@@ -231,16 +233,18 @@ def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[
     return reached
 
 
-def _on_every_way(targets: Sequence[Sequence[int]], ends: Collection[int]) -> list[set[int]]:
+def _on_every_way(targets: Sequence[Sequence[int]], ends: Collection[int]) -> list[int]:
     """Returns, for each block, itself and the blocks that every path from it to an end leads through."""
     blocks = range(len(targets))
-    behind = [{number} if number in ends else {*blocks} for number in blocks]
+    behind = [1 << number if number in ends else -1 for number in blocks]
     changed = True
     while changed:
         changed = False
-        for number in reversed(blocks):
+        for number in blocks if 0 in ends else reversed(blocks):
             if number not in ends and targets[number]:
-                new = {number} | set.intersection(*(behind[target] for target in targets[number]))
-                if new != behind[number]:
-                    behind[number], changed = new, True
+                new = (
+                    functools.reduce(operator.and_, (behind[each] for each in targets[number])) | 1 << number
+                )
+                changed = changed or new != behind[number]
+                behind[number] = new
     return behind

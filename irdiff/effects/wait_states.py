@@ -25,10 +25,6 @@ class WaitStates:
         self._places: dict[int, int] = {}
         """By effect, how many instructions stand before it."""
 
-    @property
-    def are_there(self) -> bool:
-        return bool(self._places)
-
     def see(self, each: Instruction, results: Sequence[int]) -> None:
         effect = each.operation.effect
         if effect is None or effect.act is not Act.STATES:
