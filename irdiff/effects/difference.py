@@ -28,7 +28,6 @@ from irdiff.effects.facets import Facet
 from irdiff.effects.nearness import Likeness
 from irdiff.effects.numbering import LOADS, Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
-from irdiff.effects.samples import Samples
 from irdiff.effects.uniform import Uniform
 from irdiff.effects.witnesses import Witnesses, code, noun
 from irdiff.ir.program import PRIVATE, Act
@@ -50,8 +49,7 @@ class Differences:
         self._threads = predicates.Threads(base)
         self.shared = base.values_of & head.values_of
         self._roots = Roots(base, head, self.shared, {})
-        self._samples = Samples(self._values, self.shared, {})
-        """Of what both sides have, without any value that is taken for another."""
+        self._samples = self._roots.samples_of_both()
         self._doubts = Doubts()
         self._used: list[Facet] = []
 
@@ -361,6 +359,11 @@ class Differences:
         name = f"a {noun(event)}"
         words = f"lacks {name} that base makes" if is_gone else f"makes {name} that base does not make"
         witness = self._witnesses.alone(event, is_gone=is_gone)
+        if self._is_part_of_another(event, self._head if is_gone else self._base):
+            self._doubts.is_place_unclear = True
+            return NotShown(
+                reason=f"one side makes a {noun(event)} as a part of a wider one", witness=witness
+            )
         if act in (Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX) and space != PRIVATE:
             side = self._base if is_gone else self._head
             if any(order.same_bytes(self._values, event, each) for each in _others(side, event)):
@@ -373,6 +376,16 @@ class Differences:
             return hazard
         self._doubts.is_place_unclear = True
         return NotShown(reason=f"a {noun(event)} is {'gone' if is_gone else 'new'}", witness=witness)
+
+    def _is_part_of_another(self, event: Event, side: NumberedFunction) -> bool:
+        """Whether a side makes a wider access that certainly touches the same bytes."""
+        return any(
+            each.effect.act is event.effect.act
+            and each.effect.size > event.effect.size > 0
+            and order.same_bytes(self._values, event, each)
+            for block in side.blocks
+            for each in block.events
+        )
 
     def _of_lanes(self, exchanges: list[Event]) -> Iterator[Difference]:
         """The order counts for sums, and not for the greatest of all."""

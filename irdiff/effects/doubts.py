@@ -7,6 +7,7 @@ if
   are new. But if all accesses that moved are of global memory and moved by the same constant, they touch
   other bytes than on base, and stay hazards;
 - an address, a predicate, a condition or the number of accesses is not shown;
+- one side makes an access as a part of a wider one, which is of another kind (volatile, for example);
 - a copy in the background has another source and another destination: other threads may copy the same bytes.
 
 A difference of the kind value is also `not shown` if anything else is, or if at least two values that are

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from irdiff.effects import rounding
+from irdiff.effects import rounding, rounds
 from irdiff.effects.nearness import Likeness
 from irdiff.effects.nodes import WITH_WIDTH, Key, operands_of, used_bits
 from irdiff.effects.numbering import NumberedFunction
@@ -54,11 +54,13 @@ class Roots:
     ) -> None:
         """partners: maps an effect that only base has to the effect of head that it is compared with."""
         self._values = base.values
+        self._shared = shared
         self._partners = partners
         self._taken_for = {head: base for base, head in partners.items()}
         self._near: dict[int, frozenset[int]] = {}
-        self._samples = Samples(base.values, shared, self._taken_for)
         self.joins = _entering(base), _entering(head)
+        self._variables = rounds.variables(base, self.joins[0])
+        self._samples = Samples(base.values, shared, self._taken_for, self._variables)
         self._found: dict[tuple[int, int], list[Root]] = {}
         self._looked = 0
         self._steps: dict[tuple[int, int], tuple[bool, list[tuple[int, int]]] | Root] = {}
@@ -122,6 +124,10 @@ class Roots:
         if len(ours) != 2 or len(theirs) != 2 or self._values.keys[base][0] in _LINEAR:
             return True
         return abs(self._likeness(ours, theirs) - self._likeness(ours, theirs[::-1])) < _CLEARLY
+
+    def samples_of_both(self) -> Samples:
+        """Of what both sides have, without any value that is taken for another."""
+        return Samples(self._values, self._shared, {}, self._variables)
 
     def tried(self, base: int, head: int) -> Likeness:
         """Compares two values on samples. Partners count as equal."""

@@ -12,6 +12,10 @@ Two results are near only if the samples try both outcomes of every choice that 
 logarithm, both are computed once more, with zeros, infinities, NaN, 1e30 and 1e-30 in place of the values
 that both sides share: `x / x` is no number at 0, so it is not near 1.
 
+If a variable of a loop begins at a constant and grows by a constant, it gets values that it has in some
+round, and all such variables of one loop those of the same round. If a constant ends the loop, no round
+behind the last one is tried (`rounds`).
+
 Only samples in which an effect happens count: its predicate is true, and the branches lead to it. If two
 addresses or values differ only in other samples, this is not shown.
 """
@@ -30,6 +34,7 @@ from irdiff.effects.evaluation import ONES, Tried, literal, of_samples
 from irdiff.effects.floats import Bits, to_int, to_ints
 from irdiff.effects.nearness import Fields, Likeness
 from irdiff.effects.nodes import Key, operands_of, signed
+from irdiff.effects.rounds import LoopVariable
 from irdiff.effects.values import Values
 from irdiff.ir.program import Act, Operation
 
@@ -54,6 +59,9 @@ _OF_OTHER_DIMENSIONS = {"%tid.y": 0, "%tid.z": 0, "%ntid.y": 1, "%ntid.z": 1}
 """Blocks of Triton have one dimension."""
 _SIGN_EXTENDS = re.compile(r"\.s\d+$|_s(?:byte|short)|_i(?:8|16)$")
 _MULTIPLE = 64
+_ENDS = 8
+"""In so many samples a variable of a loop has one of its first or last values."""
+_LARGEST_VARIABLE = 1 << 30
 _MAX_NODES = 60_000
 _SIGN = 1 << 31
 _EDGES = (
@@ -76,10 +84,17 @@ _LIMIT_OF_INTEGERS = 0x4F00_0000
 
 
 class Samples:
-    def __init__(self, values: Values, shared: Collection[int], partners: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        values: Values,
+        shared: Collection[int],
+        partners: Mapping[int, int],
+        variables: Mapping[int, LoopVariable],
+    ) -> None:
         """shared: values that both sides have. partners: maps a value of head to the value of base that
-        counts as equal to it.
+        counts as equal to it. variables: those of base's loops.
         """
+        self._variables = variables
         self._values = values
         self._shared = shared
         self._partners = dict(partners)
@@ -131,7 +146,7 @@ class Samples:
         """Whether two floats are near where an operation of one side alone has no number to give, too."""
         if self._singular.isdisjoint((base, head)):
             return True
-        self._edges = self._edges or Edges(self._values, self._shared, self._partners)
+        self._edges = self._edges or Edges(self._values, self._shared, self._partners, self._variables)
         return self._edges.are_near(base, head)
 
     def are_equal_where(self, base: int, head: int, conditions: Collection[tuple[int, bool]]) -> bool:
@@ -289,6 +304,15 @@ class Samples:
             for n, each in zip(numbers, self._by_chance(f"behind {axis}"), strict=True)
         )
 
+    def _rounds(self, variable: LoopVariable) -> tuple[int, ...]:
+        """All variables of a loop are in the same round. The first and the last rounds come last."""
+        tried, last = to_ints(self._by_chance(f"round of {variable.block}")), variable.last
+        if last is None:
+            most = max(_LARGEST_VARIABLE // variable.fastest & -_MULTIPLE, 1)
+            return tuple(each % most for each in to_ints(_aligned(tuple(tried))))
+        ends = [n // 2 if n % 2 else last - n // 2 for n in range(_ENDS)]
+        return *(each % (last + 1) for each in tried[_ENDS:]), *(min(max(n, 0), last) for n in ends)
+
     def _leaf(self, number: int, key: Key) -> Tried | None:
         whole = key[1] if key[0] == "part" else number
         partner = self._partners.get(whole)
@@ -300,6 +324,8 @@ class Samples:
             return _narrow(tried, made)
         if key[0] != "join":
             return tried
+        if variable := self._variables.get(whole if partner is None else partner):
+            return tuple(map(variable.at, self._rounds(variable)))
         _, _, (_, zeros, range_) = key
         if range_:
             least, most = range_
