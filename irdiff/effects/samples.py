@@ -61,7 +61,6 @@ _SIGN_EXTENDS = re.compile(r"\.s\d+$|_s(?:byte|short)|_i(?:8|16)$")
 _MULTIPLE = 64
 _ENDS = 8
 """In so many samples a variable of a loop has one of its first or last values."""
-_LARGEST_VARIABLE = 1 << 30
 _MAX_NODES = 60_000
 _SIGN = 1 << 31
 _EDGES = (
@@ -306,12 +305,12 @@ class Samples:
 
     def _rounds(self, variable: LoopVariable) -> tuple[int, ...]:
         """All variables of a loop are in the same round. The first and the last rounds come last."""
-        tried, last = to_ints(self._by_chance(f"round of {variable.block}")), variable.last
+        tried, last = self._by_chance(f"round of {variable.block}"), variable.last
         if last is None:
-            most = max(_LARGEST_VARIABLE // variable.fastest & -_MULTIPLE, 1)
-            return tuple(each % most for each in to_ints(_aligned(tuple(tried))))
+            steps = max(_MULTIPLE, 1 << variable.fastest.bit_length() - 1)
+            return tuple(each // variable.fastest for each in to_ints(_aligned(tried, steps)))
         ends = [n // 2 if n % 2 else last - n // 2 for n in range(_ENDS)]
-        return *(each % (last + 1) for each in tried[_ENDS:]), *(min(max(n, 0), last) for n in ends)
+        return *(each % (last + 1) for each in to_ints(tried[_ENDS:])), *(min(max(n, 0), last) for n in ends)
 
     def _leaf(self, number: int, key: Key) -> Tried | None:
         whole = key[1] if key[0] == "part" else number
