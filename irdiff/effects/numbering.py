@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -249,14 +249,14 @@ class NumberedFunction:
         loading: those that loads of tensor memory may write.
         """
         if event.operation.name.startswith(WAITS_FOR_LOADS) and event.guard is None:
-            for register in sorted(loading & state.keys()):
+            for register in _in_order(loading & state.keys()):
                 state[register] = self.values.node("waited for", LOADS, self.flat(state[register]))
                 self.lines.setdefault(self.flat(state[register]), event.line)
             loading.clear()
         if not self._asynchronous or "wait" not in event.operation.name:
             return
         is_whole = [self.values.value_of(each) for each in event.operands] == [0]
-        for register in sorted(self._asynchronous & state.keys() - settled):
+        for register in _in_order(self._asynchronous & state.keys() - settled):
             old = self.flat(state[register])
             while is_whole and self.values.keys[old][0] == "waited for":
                 old = self.values.keys[old][2]
@@ -265,6 +265,11 @@ class NumberedFunction:
                 self.lines.setdefault(self.flat(state[register]), event.line)
         if is_whole and event.guard is None:
             settled |= self._asynchronous
+
+
+def _in_order(registers: Iterable[str]) -> list[str]:
+    """By their numbers: which value is numbered first decides its samples, and must not depend on chance."""
+    return sorted(registers, key=lambda name: (len(name), name))
 
 
 def _is_pair(key: Key) -> bool:
