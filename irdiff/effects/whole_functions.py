@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from irdiff.effects import order, registers_in_use, ways
@@ -57,16 +58,20 @@ def _of_early(base: NumberedFunction) -> Iterator[NotShown]:
 def _of_registers(base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> Iterator[NotShown]:
     """Registers that are written while something that runs in the background still uses them."""
     ours, theirs = map(_overwritten, (base, head))
-    for number in sorted(theirs.keys() - ours.keys()):
-        event = theirs[number]
+    for event in {
+        number: theirs[number, place] for number, place in sorted(theirs.keys() - ours.keys())
+    }.values():
         reason = f"a register of a {noun(event)} is overwritten before the wait for it"
         yield NotShown(reason=reason, witness=witnesses.alone(event, is_gone=False))
 
 
-def _overwritten(side: NumberedFunction) -> dict[int, Event]:
-    lines = registers_in_use.overwritten(side.graph)
+def _overwritten(side: NumberedFunction) -> dict[tuple[int, int], Event]:
+    """By the number of what uses a register, and the place of the register among those that it uses."""
+    places = defaultdict[int, list[int]](list)
+    for line, place in registers_in_use.overwritten(side.graph):
+        places[line].append(place)
     events = (event for block in side.blocks for event in block.events)
-    return {event.number: event for event in events if event.line in lines}
+    return {(event.number, place): event for event in events for place in places.get(event.line, ())}
 
 
 def _of_states(

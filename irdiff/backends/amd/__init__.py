@@ -12,6 +12,7 @@ from irdiff.backends.amd import code_generation
 from irdiff.backends.amd.assembly_metadata import assembly_facts
 from irdiff.backends.amd.hsaco import entry, read
 from irdiff.backends.amd.occupancy import occupancy
+from irdiff.backends.amd.preloaded_arguments import misplaced_arguments
 from irdiff.backends.amd.reserved_registers import overused_registers
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.code_generation import CodeGeneration
@@ -107,6 +108,7 @@ STATISTICS: tuple[Statistic, ...] = (
 
 def faults(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
     yield from overused_registers(assembly)
+    yield from misplaced_arguments(assembly)
     for each in wait_states.early(assembly):
         what = f"`{each.reader.opcode}` reads what `{each.writer.opcode}` writes"
         lines = (

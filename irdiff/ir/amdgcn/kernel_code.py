@@ -16,6 +16,7 @@ from irdiff.ir.amdgcn.computed import PAIR
 from irdiff.ir.amdgcn.operand_texts import SCALAR_LOAD
 from irdiff.ir.program import COPY, CodeBlock, Instruction, Operation, Slot, instruction
 
+_SETTING = re.compile(r"\.amdhsa_(user_sgpr_\w+) (\d+)")
 _MODES = re.compile(r"s_(?:setreg|round_mode|denorm_mode)")
 
 
@@ -24,16 +25,21 @@ def pointer_to_arguments(lines: Sequence[str], kernel: str) -> tuple[str, ...]:
 
     Source: LLVM, "User Guide for AMDGPU Backend", "Initial Kernel Execution State".
     """
-    begin = next((n for n, line in enumerate(lines) if line == f".amdhsa_kernel {kernel}"), len(lines))
-    own = itertools.takewhile(lambda line: line != ".end_amdhsa_kernel", lines[begin:])
-    settings = dict(each.split()[:2] for each in own if each.startswith(".amdhsa_user_sgpr_"))
+    settings = descriptor(lines, kernel)
     first = sum(
         count
         for name, count in (("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2))
-        if settings.get(f".amdhsa_user_sgpr_{name}", "0") != "0"
+        if settings.get(f"user_sgpr_{name}", 0)
     )
-    has_pointer = settings.get(".amdhsa_user_sgpr_kernarg_segment_ptr") == "1"
+    has_pointer = settings.get("user_sgpr_kernarg_segment_ptr") == 1
     return (f"s{first}", f"s{first + 1}") if has_pointer else ()
+
+
+def descriptor(lines: Sequence[str], kernel: str) -> dict[str, int]:
+    """Returns what the descriptor of a kernel says of the scalar registers in which it gets its arguments."""
+    begin = next((n for n, line in enumerate(lines) if line == f".amdhsa_kernel {kernel}"), len(lines))
+    own = itertools.takewhile(lambda line: line != ".end_amdhsa_kernel", lines[begin:])
+    return {match[1]: int(match[2]) for line in own if (match := _SETTING.match(line))}
 
 
 def without_loads_of_arguments(blocks: Sequence[CodeBlock], pointer: tuple[str, ...]) -> Sequence[CodeBlock]:

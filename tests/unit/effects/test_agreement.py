@@ -45,6 +45,21 @@ def test_scalar_registers_are_reserved_too():
     assert found.kind is Meaning.HAZARD and found.hazards[0].what.startswith("reserves 1 register for `s`")
 
 
+def test_arguments_are_loaded_into_the_registers_that_they_are_preloaded_into():
+    preloads = [".amdhsa_user_sgpr_kernarg_segment_ptr 1", ".amdhsa_user_sgpr_kernarg_preload_length 4"]
+    base = [*AMD[:3], "s_load_dwordx2 s[2:3], s[0:1], 0x0", "s_load_dwordx2 s[4:5], s[0:1], 0x8",
+            "s_waitcnt lgkmcnt(0)", "v_mov_b32_e32 v1, s4", "global_store_dword v0, v1, s[2:3]",
+            *AMD[5:], *preloads, *registers(2, 4)]  # fmt: skip
+    assert effects.compare("amdgcn", base, base).kind is Meaning.SAME
+    pairs = {"s[2:3]": "s[4:5]", "s[4:5]": "s[2:3]", "s4": "s2"}
+    head = [re.sub(r"s\[[24]:[35]\]|s4", lambda match: pairs[match[0]], line) for line in base]
+    found = effects.compare("amdgcn", base, head)
+    assert found.kind is Meaning.HAZARD
+    assert [hazard.witness.head[0].number for hazard in found.hazards] == [4, 5]
+    sides = [[line for line in side if line not in preloads[1:]] for side in (base, head)]
+    assert effects.compare("amdgcn", *sides).kind is Meaning.SAME
+
+
 @dataclass(frozen=True)
 class Cubins:
     """By digest: their texts, where a disassembler is there, and what they hold."""

@@ -1,0 +1,34 @@
+"""Finds arguments that code loads into other registers than those in which a processor preloads them. Pure.
+
+A processor that preloads arguments starts 256 bytes behind the entry of a kernel. Any other one starts at
+the entry, where code loads them into the same registers (LLVM, "User Guide for AMDGPU Backend", "Preloaded
+Kernel Arguments"). irdiff reads a kernel from its entry, so this code has to do what its header says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from irdiff.ir.amdgcn.kernel_code import descriptor, pointer_to_arguments
+from irdiff.model import CodeLine
+
+_KERNEL = re.compile(r"\.amdhsa_kernel (\S+)$")
+_LOAD = re.compile(r"s_load_dword(?:x\d+)? s\[?(\d+)(?::\d+)?\]?, s\[(\d+):\d+\], (0x[0-9a-f]+|\d+)$")
+_LOADS_ARGUMENTS = re.compile(r"s_load_dword|s_waitcnt|\.|;")
+
+
+def misplaced_arguments(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+    for kernel in (match[1] for line in assembly if (match := _KERNEL.match(line))):
+        settings, pointer = descriptor(assembly, kernel), pointer_to_arguments(assembly, kernel)
+        if settings.get("user_sgpr_kernarg_preload_length") and pointer and f"{kernel}:" in assembly:
+            first = int(pointer[-1][1:]) + 1 + 2 * settings.get("user_sgpr_dispatch_id", 0)
+            word_of_first = settings.get("user_sgpr_kernarg_preload_offset", 0)
+            for number, line in enumerate(assembly[(begin := assembly.index(f"{kernel}:") + 1) :], begin + 1):
+                if not _LOADS_ARGUMENTS.match(line):
+                    break
+                if (load := _LOAD.match(line)) and pointer[0] == f"s{load[2]}":
+                    register = first + int(load[3], 0) // 4 - word_of_first
+                    if int(load[1]) != register:
+                        what = f"loads an argument into s{load[1]} that a processor preloads into s{register}"
+                        yield what, (CodeLine(number=number, text=line),)
