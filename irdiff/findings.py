@@ -44,6 +44,8 @@ class FindingKind(StrEnum):
     """The entries of the compiler's metadata that differ."""
     LAUNCH_NOT_COMPARED = "launch-not-compared"
     """What irdiff cannot read of the launch, as a clause."""
+    CALLED_IN_ANOTHER_ORDER = "called-in-another-order"
+    """No detail: among the calls of its label."""
 
 
 NOT_COMPARED = frozenset({FindingKind.NOT_COMPARED, FindingKind.LAUNCH_NOT_COMPARED})
@@ -56,6 +58,7 @@ _FINDINGS = {
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
     FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated differently",
     FindingKind.OPAQUE_INTRINSIC: "the LLVM here knows another `{}`: calls were compared as they are spelled",
+    FindingKind.CALLED_IN_ANOTHER_ORDER: "its calls come in another order among those of its label",
     FindingKind.LAUNCH_NOT_COMPARED: "the launch was not compared, and counts as changed: {}",
 }
 _LEXICAL = {

@@ -76,10 +76,12 @@ def _in_order(pairs: Sequence[Pair]) -> Iterator[Pair]:
 
 
 def _calls(pair: Pair, side: str) -> Iterator[tuple[str, int, str]]:
-    """Yields the entry's label, the place there and the pair's id, for a launch that both sides have."""
-    launch = pair.base if side == "base" else pair.head
-    if isinstance(launch, Launch) and isinstance(pair.base, Launch) and isinstance(pair.head, Launch):
-        yield from ((launch.label, place, pair.id) for place in launch.places)
+    """Yields head's label, the place there and the pair's id, for a launch that both sides have. A renamed
+    label is the same entry on both sides.
+    """
+    if isinstance(pair.base, Launch) and isinstance(pair.head, Launch):
+        launch = pair.base if side == "base" else pair.head
+        yield from ((pair.head.label, place, pair.id) for place in launch.places)
 
 
 def _pairs(of_workload: CapturedWorkload, options: Options) -> Iterator[Pair]:

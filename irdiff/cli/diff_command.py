@@ -19,10 +19,11 @@ from irdiff.config import Config
 from irdiff.diffs import disassembly, stage_diff
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.errors import RunFolderError, UsageError
-from irdiff.findings import Finding
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, Launch, Run, StageStatus
 from irdiff.report import commands, escape, phrases
 from irdiff.run import run_folder
+from irdiff.stages import Stage
 from irdiff.texts import canonicalize, equivalent, is_known
 from irdiff.words import counted
 
@@ -87,6 +88,9 @@ def lines_or_reason(diff: StageDiff, view: View, stage: str, folder: Path, case:
 def _without_difference(stage: str, folder: Path, case: Case) -> str:
     if stage in WITHOUT_TEXT:
         return disassembly.without_difference(folder, case)
+    order = Finding(FindingKind.CALLED_IN_ANOTHER_ORDER)
+    if stage == Stage.LAUNCH and order in case.findings:
+        return order.words
     return "no line differs, except in the numbers of values"
 
 

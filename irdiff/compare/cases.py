@@ -122,7 +122,7 @@ def same_input(pair: Pair) -> CodeComparison:
         verdict=Verdict.CHANGED if differs else Verdict.UNCHANGED,
         begins=Stage.LAUNCH if differs else None,
         stages={**stages, Stage.LAUNCH: status},
-        findings=(Finding(FindingKind.NOT_COMPILED, "same-input"), *unseen(pair)),
+        findings=(Finding(FindingKind.NOT_COMPILED, "same-input"), *launch_findings(pair)),
         facts=NO_FACTS,
         failures=_NO_FAILURES,
     )
@@ -135,14 +135,18 @@ def launch_status(pair: Pair) -> StageStatus:
     base, head = (
         side.launched.digest if isinstance(side, Launch) else None for side in (pair.base, pair.head)
     )
-    is_same = base == head and not pair.moved and not unseen(pair)
+    is_same = base == head and not launch_findings(pair)
     return StageStatus.IDENTICAL if is_same else StageStatus.CHANGED
 
 
-def unseen(pair: Pair) -> tuple[Finding, ...]:
-    """A finding where a side launches in a way that irdiff cannot read."""
+def launch_findings(pair: Pair) -> tuple[Finding, ...]:
+    """Findings where a side launches in a way that irdiff cannot read, or the calls have another order."""
     clauses = [words for side in pair.launches if side for words in side.unseen]
-    return tuple(Finding(FindingKind.LAUNCH_NOT_COMPARED, words) for words in dict.fromkeys(clauses))
+    order = (Finding(FindingKind.CALLED_IN_ANOTHER_ORDER),) if pair.moved else ()
+    return (
+        *(Finding(FindingKind.LAUNCH_NOT_COMPARED, words) for words in dict.fromkeys(clauses)),
+        *order,
+    )
 
 
 def _launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:

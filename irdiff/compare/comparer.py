@@ -126,7 +126,12 @@ class CaseComparer:
             evidence = verdicts.of_last_texts(ours, theirs, stages)
         else:
             evidence = self._of_binaries(binary, pair, both, stages)
-        findings = (*findings, *_specialization_findings(pair), *evidence.findings, *cases.unseen(pair))
+        findings = (
+            *findings,
+            *_specialization_findings(pair),
+            *evidence.findings,
+            *cases.launch_findings(pair),
+        )
         launcher_args = self._differing_launcher_args(both, pair.target)
         if launcher_args:
             findings = (*findings, Finding(FindingKind.LAUNCH_DIFFERS, ",".join(launcher_args)))

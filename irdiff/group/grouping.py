@@ -217,6 +217,6 @@ def _failure_lines(case: ComparedCase) -> Counter[str]:
 
 def _facts_lines(case: ComparedCase) -> list[str]:
     """Replaces the abstracted edit by known differences if there is no text to compare."""
-    without_text = (FindingKind.LAUNCH_DIFFERS, *NOT_COMPARED)
+    without_text = (FindingKind.LAUNCH_DIFFERS, FindingKind.CALLED_IN_ANOTHER_ORDER, *NOT_COMPARED)
     lines = [f"+{finding}" for finding in case.findings if finding.kind in without_text]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from irdiff.compare import cases
-from irdiff.findings import FindingKind
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import CaseSummary, ChangeGroup, ComparedCase, Effects, Meaning, StageStatus, Verdict
 from irdiff.stages import Stage
 
@@ -71,7 +71,8 @@ def _without_effects(case: ComparedCase) -> str:
     is_launch = any(finding.kind is FindingKind.LAUNCH_DIFFERS for finding in case.findings)
     changed = {name for name, status in case.stages.items() if status is StageStatus.CHANGED}
     if is_launch or changed == {Stage.LAUNCH}:
-        return "the launch passes something else to the same code"
+        order = Finding(FindingKind.CALLED_IN_ANOTHER_ORDER)
+        return order.words if order in case.findings else "the launch passes something else to the same code"
     return "no last text of both sides could be read"
 
 

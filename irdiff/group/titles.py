@@ -167,6 +167,8 @@ def _known(case: ComparedCase, named: Collection[str]) -> tuple[Cause, ...] | No
 
 
 def _unknown(case: ComparedCase) -> tuple[Cause, ...]:
+    if Finding(FindingKind.CALLED_IN_ANOTHER_ORDER) in case.findings:
+        return (Cause.uncounted(CauseKind.STATE, "called in another order"),)
     stage = case.origin.stage if case.origin else "code"
     if kind := WITHOUT_TEXT.get(stage):
         text, same = title(kind.assembly), case.stages.get(kind.assembly) is not StageStatus.CHANGED

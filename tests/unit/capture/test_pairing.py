@@ -209,6 +209,22 @@ def test_a_launch_of_a_renamed_kernel_has_its_place_among_the_others():
     assert any(pair.moved for pair in pairing.in_order(joined))
 
 
+def test_a_renamed_label_is_the_same_entry():
+    """Labels are separate entries, so their names give their launches no order."""
+    before, after = (
+        [replace(make("a/b", kernel, label, source=kernel), places=(1,)) for kernel, label in labels]
+        for labels in ((("k", "a"), ("m", "b")), (("k", "z"), ("m", "b")))
+    )
+    pairs = [runs.pair("a/b:a@sm_90", before[0], None), runs.pair("a/b:z@sm_90", None, after[0])]
+    joined = renames.join(
+        [*pairs, runs.pair("a/b:b@sm_90", before[1], after[1])], entries(before, after), nothing, nothing
+    )
+    assert [(pair.id, pair.moved) for pair in pairing.in_order(joined)] == [
+        ("a/b:b@sm_90", False),
+        ("a/b:z@sm_90", False),
+    ]
+
+
 def test_kernels_that_share_only_their_frame_are_two():
     before, after = make("a/old", "before"), make("b/new", "after")
     other = BODY.replace("exp(value) / (1 + exp(value))", "sin(value) - 4 * sqrt(abs(cos(value)) + 2)")

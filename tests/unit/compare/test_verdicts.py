@@ -154,7 +154,8 @@ def test_equal_inputs_are_compared_by_their_launch_alone(pair, launch, differs):
     assert case.stages.pop("launch") is (StageStatus.CHANGED if differs else StageStatus.IDENTICAL)
     assert {*case.stages.values()} == {StageStatus.ABSENT}
     assert (case.origin and case.origin.stage) == ("launch" if differs else None)
-    assert told(case.findings) == ("not-compiled:same-input",)
+    order = ("called-in-another-order",) if differs == "order" else ()
+    assert told(case.findings) == ("not-compiled:same-input", *order)
     assert case.artifacts.head["launch"] == pair.head.launched
 
 
