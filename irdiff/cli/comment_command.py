@@ -130,7 +130,7 @@ class _Story:
     def conclusion(self) -> Conclusion:
         if self.failed or self.run is None:
             return Conclusion.FAILURE
-        return conclusion.of(self.run)
+        return conclusion.of(self.run, self.timing)
 
     def annotations(self, root: str) -> tuple[Annotation, ...]:
         return checks.annotate(self.run, root) if self.run else ()

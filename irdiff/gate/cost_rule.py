@@ -13,7 +13,7 @@ from irdiff.timing.results import Speed
 
 def objection(rule: CostRule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
     if timings:
-        return _measured(rule.percent, timings)
+        return slower(rule, timings) or _undecided(rule, timings)
     if rule.measured_only:
         return unknown("changed and not timed", needs_gpu=True)
     if case.expected is None:
@@ -33,12 +33,16 @@ def _expected(time: ExpectedTime) -> Objection | None:
             return unknown("not timed, and irdiff could not predict its time", needs_gpu=True)
 
 
-def _measured(percent: float, timings: Sequence[TimedCase]) -> Objection | None:
+def slower(rule: CostRule, timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         reliable = timed.enough or timed.speed is Speed.SLOWER
-        beyond = max(percent, timed.noise_percent)
+        beyond = max(rule.percent, timed.noise_percent)
         if reliable and timed.low_percent is not None and timed.low_percent > beyond:
             return violated(timed.interval)
+    return None
+
+
+def _undecided(rule: CostRule, timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         if timed.faulted:
             return unknown(timed.fault)
@@ -46,7 +50,7 @@ def _measured(percent: float, timings: Sequence[TimedCase]) -> Objection | None:
             return unknown(f"not measured on {timed.device}: {timed.reason}")
         if timed.speed in (Speed.SLOWER, Speed.FASTER):
             continue
-        if not timed.enough or timed.high_percent > percent:
+        if not timed.enough or timed.high_percent > rule.percent:
             note = timed.note if timed.speed is Speed.UNCLEAR else ""
             return unknown(f"measured {timed.interval}, but {note or 'the interval is too wide to decide'}")
     return None
@@ -56,8 +60,10 @@ def not_timed(timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         if timed.faulted:
             return violated(timed.fault)
-    if any(timed.low_percent is not None for timed in timings):
+    if any(timed.is_timed for timed in timings):
         return None
     if not timings:
         return violated("changed and not timed", needs_gpu=True)
+    if quick := [timed for timed in timings if timed.few_processes]:
+        return violated(f"not timed long enough on {quick[0].device}: {quick[0].reason}", needs_gpu=True)
     return violated(f"could not be timed on {timings[0].device}: {timings[0].reason}")

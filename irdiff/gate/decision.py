@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irdiff.compare.cases import not_compared
+from irdiff.gate import timings
+from irdiff.gate.timings import TimedCase
 from irdiff.model import Expected, Meaning, Run, Verdict
 from irdiff.report import edit_coverage
 from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, OutputStatus, Speed, TimingResults
@@ -19,12 +21,12 @@ _EQUAL = {
 
 
 def of(run: Run, timing: TimingResults | None) -> Iterator[tuple[str, str]]:
-    timed = timing.cases if timing else ()
+    timed = timings.of_results(timing) if timing else ()
     yield "does not compile", _broken(run)
     yield "slower", _moved(timed, Speed.SLOWER)
     yield "faster", _moved(timed, Speed.FASTER)
     yield "meaning", _meaning(run)
-    yield "outputs", _outputs(timed)
+    yield "outputs", _outputs(timing.cases if timing else ())
     yield "not timed", _not_timed(run, timed)
     yield "not compared", _not_compared(run)
 
@@ -36,16 +38,16 @@ def _broken(run: Run) -> str:
     )
 
 
-def _moved(timed: tuple[CaseTiming, ...], speed: Speed) -> str:
-    measured = [(timing.case, timing.measurement) for timing in timed if timing.measurement]
+def _moved(timed: Sequence[TimedCase], speed: Speed) -> str:
+    """A quick look, and times of a busy or throttled GPU, are no answer."""
+    measured = [each for each in timed if each.is_timed]
     if not measured:
         return "nothing was timed"
-    moved = [(each.ratio, case) for case, each in measured if each.speed is speed]
+    moved = [(each.slower_percent or 0.0, each.case) for each in measured if each.speed is speed]
     if not moved:
         return f"none of {len(measured)} timed cases"
-    ratio, case = max(moved) if speed is Speed.SLOWER else min(moved)
-    most = f"`{case}` {100 * (ratio - 1):+.1f} %"
-    return f"{len(moved)} of {len(measured)} timed cases, the most {most}"
+    percent, case = max(moved) if speed is Speed.SLOWER else min(moved)
+    return f"{len(moved)} of {len(measured)} timed cases, the most `{case}` {percent:+.1f} %"
 
 
 def _meaning(run: Run) -> str:
@@ -72,8 +74,8 @@ def _outputs(timed: tuple[CaseTiming, ...]) -> str:
     return f"of {counted(statuses.total(), 'case')}: {', '.join(words)}"
 
 
-def _not_timed(run: Run, timed: tuple[CaseTiming, ...]) -> str:
-    measured = {timing.case for timing in timed if timing.measurement}
+def _not_timed(run: Run, timed: Sequence[TimedCase]) -> str:
+    measured = {each.case for each in timed if each.is_timed}
     rest = [case for case in run.cases if case.verdict is Verdict.CHANGED and case.id not in measured]
     if not rest:
         return "no changed case"

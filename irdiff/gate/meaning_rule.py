@@ -16,11 +16,16 @@ _MAY_BE_UNSEEN = frozenset({Meaning.HAZARD, Meaning.ROUNDING})
 _NOT_SHOWN = "irdiff could not decide whether it computes the same (`irdiff explain` says why)"
 
 
+def wrong_outputs(rule: MeaningRule, timings: Sequence[TimedCase]) -> Objection | None:
+    """What a GPU wrote, whatever the code says."""
+    return _wrong(timings) if WRONG_OUTPUTS in rule.meanings else None
+
+
 def objection(rule: MeaningRule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
     from_code = {meaning for meaning in rule.meanings if isinstance(meaning, Meaning)}
     return worst(
         [
-            _outputs(timings) if WRONG_OUTPUTS in rule.meanings else None,
+            _wrong(timings) or _not_compared(timings) if WRONG_OUTPUTS in rule.meanings else None,
             _from_code(rule, from_code, case, timings) if from_code else None,
         ]
     )
@@ -51,12 +56,16 @@ def _bitwise_equal_on(timings: Sequence[TimedCase]) -> tuple[str, ...]:
     return tuple(sorted({timed.device for timed in timings}))
 
 
-def _outputs(timings: Sequence[TimedCase]) -> Objection | None:
+def _wrong(timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         if timed.faulted and timed.same_result is False:
             return violated(timed.fault)
         if timed.same_result is False:
             return violated(f"base and head compute different results on {timed.device}: {timed.note}")
+    return None
+
+
+def _not_compared(timings: Sequence[TimedCase]) -> Objection | None:
     if not timings:
         return unknown("changed and not run", needs_gpu=True)
     for timed in timings:

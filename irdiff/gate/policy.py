@@ -41,7 +41,7 @@ class Requires(StrEnum):
     that holds kernels, ran in a launch. Unknown for C++ and CUDA if launches read no changed file.
     """
     TIMED = "timed"
-    """Every changed case was timed, and none faulted."""
+    """Every changed case was timed in all processes of the protocol, and none faulted."""
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -99,7 +99,8 @@ class VerdictRule(_Rule):
 
 
 class MeaningRule(_Rule):
-    """Holds if no changed case has such a meaning, and no GPU wrote outputs beyond the launch's tolerance.
+    """Holds if no changed case has such a meaning, and no GPU wrote outputs beyond the launch's tolerance,
+    whether the case changed or not.
 
     Unknown for a case whose meaning was not read; for hazards and rounding if a case is not shown to compute
     the same; for `wrong outputs` if no GPU ran the case.
@@ -112,9 +113,9 @@ class MeaningRule(_Rule):
 
 
 class CostRule(_Rule):
-    """Holds if no changed case takes longer by more than `percent`, at the lower end of the measured
-    interval. Without timings it holds for `no change expected`, does not for `likely slower`, and is unknown
-    otherwise.
+    """Holds if no case takes longer by more than `percent`, at the lower end of the measured interval.
+    Without timings of a changed case it holds for `no change expected`, does not for `likely slower`, and is
+    unknown otherwise.
     """
 
     kind: Literal["cost"]

@@ -89,13 +89,25 @@ def _objection(rule: Rule, case: Case, run: Run, timings: Sequence[TimedCase]) -
         case FactRule():
             return fact_rule.objection(rule, case, run)
         case _ if case.verdict is not Verdict.CHANGED:
-            return None
+            return _measured(rule, case, timings)
         case MeaningRule():
             return meaning_rule.objection(rule, case, timings)
         case CostRule():
             return cost_rule.objection(rule, case, timings)
         case CoverageRule():
             return cost_rule.not_timed(timings)
+
+
+def _measured(rule: Rule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
+    """A case whose code did not change needs no measurement, but one that a GPU made counts."""
+    match rule:
+        case MeaningRule():
+            objection = meaning_rule.wrong_outputs(rule, timings)
+        case CostRule():
+            objection = cost_rule.slower(rule, timings)
+        case _:
+            return None
+    return violated(f"{case.verdict}, and yet {objection.detail}") if objection else None
 
 
 def _verdict(rule: VerdictRule, case: Case, run: Run) -> Objection | None:

@@ -7,15 +7,12 @@ from irdiff.timing.results import (
     FAULTS,
     CaseTiming,
     GpuRecord,
-    OutputCheck,
     OutputStatus,
     Speed,
     TimingResults,
     Unclear,
 )
 
-_SAME = frozenset({OutputStatus.EQUAL, OutputStatus.CLOSE})
-_NOT_COMPARED = frozenset({OutputStatus.NOT_LAUNCHED, OutputStatus.NOT_CHECKED})
 _ENOUGH = frozenset({None, Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD})
 """Reasons against a verdict that do not make the interval unreliable."""
 
@@ -37,12 +34,18 @@ class TimedCase:
     """True if the interval is reliable: all processes, in one hump, with a control that agrees. It may still
     be too wide for a verdict.
     """
+    few_processes: bool
+    """True after a quick look: fewer processes than a verdict needs."""
     faulted: bool
     """A side ended abnormally, in the check or while it was timed: there is no other result then."""
     same_result: bool | None
     """True if outputs agree within the launch's tolerance; None if undecided."""
     bitwise_equal: bool
     note: str
+
+    @property
+    def is_timed(self) -> bool:
+        return self.low_percent is not None and not self.few_processes
 
     @property
     def reason(self) -> str:
@@ -80,8 +83,9 @@ def _timed(timing: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
         noise_percent=100 * measured.noise_floor if measured else 0.0,
         speed=measured.speed if measured else None,
         enough=measured is not None and measured.unclear in _ENOUGH,
+        few_processes=measured is not None and measured.unclear is Unclear.FEW_PROCESSES,
         faulted=timing.outputs.status in FAULTS,
-        same_result=_same_result(timing.outputs),
+        same_result=timing.outputs.same_result,
         bitwise_equal=timing.outputs.status is OutputStatus.EQUAL,
         note=_note(timing, unfit),
     )
@@ -110,12 +114,3 @@ def _unfit(timing: CaseTiming, gpu: GpuRecord | None) -> str:
 
 def _percent(ratio: float) -> float:
     return 100 * (ratio - 1)
-
-
-def _same_result(outputs: OutputCheck) -> bool | None:
-    if outputs.status in _SAME:
-        return True
-    # What base does wrong by itself says nothing about head. Control is base's binary, too.
-    if outputs.status in _NOT_COMPARED or outputs.side in ("base", "control"):
-        return None
-    return False

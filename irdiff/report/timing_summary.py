@@ -41,6 +41,8 @@ class WrongOutput:
 
     case_id: str
     words: str
+    is_of_head: bool
+    """False if base faults by itself, or nothing could be launched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,10 @@ class TimingSummary:
         }
         return {**slower, **dict.fromkeys((timing.case_id for timing in self.wrong), math.inf)}
 
+    @property
+    def wrong_at_head(self) -> frozenset[str]:
+        return frozenset(wrong.case_id for wrong in self.wrong if wrong.is_of_head)
+
     def gravest(self, case_ids: Iterable[str]) -> str:
         """`slower by up to 9.4 %`, `wrong results`; empty if no measurement of them is grave."""
         most = max((self.gravity.get(case_id, 0.0) for case_id in case_ids), default=0.0)
@@ -92,7 +98,11 @@ def of_results(results: TimingResults) -> TimingSummary:
         device=", ".join(f"{count} x {name}" for name, count in sorted(Counter(names.values()).items())),
         rows=tuple(sorted(timings, key=lambda timing: (-timing.measured.ratio, timing.case_id))),
         wrong=tuple(
-            WrongOutput(case_id=timing.case, words=_outputs(timing))
+            WrongOutput(
+                case_id=timing.case,
+                words=_outputs(timing),
+                is_of_head=timing.outputs.same_result is False,
+            )
             for timing in results.cases
             if timing.outputs.status in BAD_OUTPUTS
         ),

@@ -148,7 +148,7 @@ def of(
     most, twice = limits.others, 2 * limits.others
     return RunView(
         headline_sentences=as_.sentences(run, edits_in_order, timing.sentence if timing else ""),
-        conclusion=conclusion.of(run),
+        conclusion=conclusion.of(run, timing),
         sides=f"{phrases.sides(run)}, in {run.duration_s:.1f} s",
         sentences=tuple(filter(None, _sentences(run, timed))),
         next_step=as_.next_step,

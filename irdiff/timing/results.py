@@ -97,6 +97,16 @@ class OutputCheck:
     base_repeats: bool | None = None
     """False if base gives other bytes when it runs twice, as it may with atomics."""
 
+    @property
+    def same_result(self) -> bool | None:
+        """True if both sides agree within the launch's tolerance, False if head does something else; None if
+        that is not known, for example because base faults by itself.
+        """
+        if self.status in (OutputStatus.EQUAL, OutputStatus.CLOSE):
+            return True
+        is_compared = self.status not in (OutputStatus.NOT_LAUNCHED, OutputStatus.NOT_CHECKED)
+        return False if is_compared and self.side not in ("base", "control") else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:

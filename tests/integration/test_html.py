@@ -58,7 +58,7 @@ def forest(run, **more):
         measured = runs.blank(Measurement, **known)
         words = {"case_id": case_id, "outputs": "bitwise equal", **more}
         rows.append(TimingRow(case_id=words["case_id"], outputs=words["outputs"], measured=measured))
-    wrong = (WrongOutput(case_id=rows[0].case_id, words="different at head"),)
+    wrong = (WrongOutput(case_id=rows[0].case_id, words="different at head", is_of_head=True),)
     return TimingSummary(headline="33 slower, 34 faster", device="1 H200", rows=tuple(rows), wrong=wrong)
 
 
@@ -232,7 +232,7 @@ def test_a_row_shows_its_own_diff_in_its_group(page, small):
 def test_a_hostile_run_is_shown_and_does_nothing(page, tmp_path):
     run = hostile(HOSTILE)
     timing = forest(run, case_id=HOSTILE, why=HOSTILE, outputs=HOSTILE)
-    wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
+    wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE, is_of_head=True),)
     page.open(written(tmp_path, run, replace(timing, headline=HOSTILE, device=HOSTILE, wrong=wrong)))
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     drawn(page)

@@ -36,6 +36,7 @@ def timed(low, high, speed=Speed.SAME, **changes):
     middle = None if low is None or high is None else (low + high) / 2
     known = TimedCase(
         case=CASE, device="H200", slower_percent=middle, low_percent=low, high_percent=high, noise_percent=0.2,
-        speed=speed, enough=True, faulted=False, same_result=True, bitwise_equal=False, note="",
+        speed=speed, enough=True, few_processes=False, faulted=False, same_result=True, bitwise_equal=False,
+        note="",
     )  # fmt: skip
     return replace(known, **changes)

@@ -15,6 +15,7 @@ from irdiff.gate.outputs import ReleaseRun, junit
 from irdiff.model import StageStatus, Verdict
 from irdiff.run import run_archive, run_folder
 from irdiff.timing import timing_file
+from irdiff.timing.results import Unclear
 from tests.unit import runs
 from tests.unit.gate import policies
 from tests.unit.gate.policies import REASON, TODAY
@@ -84,13 +85,22 @@ def test_what_a_release_manager_decides_on_comes_first_with_measurements():
     answers = dict(decision.of(run, timing))
     assert (
         answers["slower"]
-        == "8 of 86 timed cases, the most `normalization/softmax:bf16-64k-online@sm_90` +9.4 %"
+        == "8 of 18 timed cases, the most `normalization/softmax:bf16-64k-online@sm_90` +9.4 %"
     )
     assert answers["faster"].startswith(
-        "10 of 86 timed cases, the most `reduction/scan:cumsum-bf16-reverse-3k@sm_90` -"
+        "10 of 18 timed cases, the most `reduction/scan:cumsum-bf16-reverse-3k@sm_90` -"
     )
     assert answers["outputs"] == "of 86 cases: 80 bitwise equal, 6 different within the workload's tolerance"
-    assert answers["not timed"] == "no changed case"
+    assert answers["not timed"] == "68 changed cases (68 on sm_90)"
+    quick = [
+        replace(each, measurement=replace(each.measurement, unclear=Unclear.FEW_PROCESSES))
+        for each in timing.cases
+    ]
+    busy = [replace(gpu, trustworthy=False) for gpu in timing.gpus]
+    for unfit in (replace(timing, cases=tuple(quick)), replace(timing, gpus=tuple(busy))):
+        answers = dict(decision.of(run, unfit))
+        assert (answers["slower"], answers["faster"]) == ("nothing was timed", "nothing was timed")
+        assert answers["not timed"] == "86 changed cases (86 on sm_90)"
     untimed = dict(decision.of(run, None))
     assert (untimed["slower"], untimed["outputs"]) == ("nothing was timed", "nothing was run")
     assert untimed["not timed"] == "86 changed cases (86 on sm_90)"

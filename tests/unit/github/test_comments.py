@@ -9,8 +9,9 @@ from irdiff.cli.comment_command import comment_command
 from irdiff.errors import UsageError
 from irdiff.github import checks, comment, comment_commands
 from irdiff.github.comment_commands import CommentCommand
-from irdiff.model import Sides, Verdict
+from irdiff.model import CaseSummary, Sides, Verdict
 from irdiff.report import conclusion
+from irdiff.report.timing_summary import TimingSummary, WrongOutput
 from tests.unit import runs
 from tests.unit.golden import golden
 from tests.unit.typed import typed
@@ -163,3 +164,18 @@ def test_conclusion():
     for row in golden("verdicts")["conclusion"]:
         cases = [runs.case(f"a/x:{n}@sm_90", Verdict(verdict)) for n, verdict in enumerate(row["verdicts"])]
         assert conclusion.of(runs.run(*cases)) == row["conclusion"], row
+
+
+def test_the_conclusion_of_what_a_gpu_found():
+    """Equal code with other outputs is a hole of irdiff or a race of the kernel."""
+    name = "a/x:1@sm_90"
+    same, changed = runs.case(name), runs.case(name, Verdict.CHANGED)
+    edited = replace(changed, summary=CaseSummary(title="", severity="intended", reasons=(), causes=()))
+
+    def of(case, *, is_of_head):
+        wrong = (WrongOutput(case_id=name, words="different", is_of_head=is_of_head),)
+        timing = TimingSummary(headline="", device="H200", rows=(), wrong=wrong)
+        return conclusion.of(runs.run(case), timing)
+
+    assert of(same, is_of_head=True) == of(changed, is_of_head=True) == "failure"
+    assert of(edited, is_of_head=True) == of(same, is_of_head=False) == "neutral"
