@@ -26,7 +26,7 @@ _FILE = "tests.json"
 def capture(
     words: TestArguments, spec: str, packages: tuple[str, ...], target: Target, out: Path, config: Config
 ) -> int:
-    """Writes the corpus and the list of tests. Returns the exit code."""
+    """Writes the corpus and the list of tests. Returns the exit code. Raises NothingComparedError."""
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"{out} is not empty", hint="name a folder that is not there yet: --out DIR")
     chosen = TestOptions(paths=words.paths, sample=words.most, targets=(target,))
@@ -39,7 +39,9 @@ def capture(
     )
     for each in recorded:
         click.echo(_summary(each, out))
-    return ExitCode.DONE if any(each.pairs for each in recorded) else ExitCode.NOT_COMPARED
+    if not any(each.pairs for each in recorded):
+        raise test_cases.nothing_recorded(recorded)
+    return ExitCode.DONE
 
 
 def _test_records(recorded: TestCases) -> list[dict[str, object]]:

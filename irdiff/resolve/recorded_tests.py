@@ -20,7 +20,6 @@ from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, Target, Toolchain
 from irdiff.resolve import settings
 from irdiff.resolve.toolchains import identity
-from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.store import key_of, sha256
 
 _COLLECTED = "collected.jsonl"
@@ -226,9 +225,9 @@ def sample(names: Iterable[str], count: int | None) -> list[str]:
 
 
 def _folder(session: TestSession, target: Target, names: Sequence[str], config: Config) -> Path:
-    code = [sha256(path.read_bytes()) for path in sorted(WORKER.parent.glob("*.py"))]
-    parts = (session.toolchain.digest, session.tree_digest, session.packages_digest, session.imports)
-    key = key_of("tests/1", *parts, session.paths, asdict(target), list(names), code)
+    of_session = (session.toolchain.digest, session.tree_digest, session.packages_digest, session.imports)
+    chosen = (session.paths, asdict(target), list(names), config.limits.timeout_s)
+    key = key_of("tests/2", identity.worker_code(), *of_session, *chosen)
     return config.cache / "tests" / key[:32]
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from irdiff.errors import NothingComparedError
 from irdiff.model import Sides, Target
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.recorded_tests import Recording, TestLaunch
 from irdiff.store import key_of, sha256
+from irdiff.words import counted
 
 FAMILY = "tests"
 Launches = tuple[TestLaunch | None, TestLaunch | None]
@@ -67,6 +69,19 @@ def paired(recordings: Sides[Recording], target: Target, collected: int) -> Test
             cases[name] = tuple(launch_ids)
     pairs = {launch_id: pair for pair, launch_id in ids.items()}
     return TestCases(target=target, recordings=recordings, collected=collected, cases=cases, pairs=pairs)
+
+
+def nothing_recorded(cases: Sequence[TestCases]) -> NothingComparedError:
+    """Names the most frequent reason why tests that ran give nothing to compare."""
+    tests = [test for each in cases for recording in each.recordings for test in recording.tests.values()]
+    reasons = Counter(test.reason for test in tests if test.outcome != "passed")
+    reasons.update(doubt for test in tests for doubt in test.doubts)
+    why = f"; most often: {reasons.most_common(1)[0][0]}" if reasons else ""
+    names = {test.name for test in tests}
+    return NothingComparedError(
+        f"no launch of {counted(len(names), 'test')} could be recorded{why}",
+        hint="name tests that launch kernels: --tests tests/test_norm.py",
+    )
 
 
 def _aligned(base: Sequence[TestLaunch], head: Sequence[TestLaunch]) -> Iterator[Launches]:

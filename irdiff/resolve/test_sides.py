@@ -66,9 +66,11 @@ def resolve(
     config: Config,
     say: Callable[[str], None],
 ) -> TestSides:
-    """Raises UsageError, ToolchainError."""
+    """Raises UsageError, ToolchainError, NothingComparedError."""
     plain, sessions = _sessions(base, head, wanted, options, config)
     cases = [_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets]
+    if not any(each.pairs for each in cases):
+        raise test_cases.nothing_recorded(cases)
     root = Path(tempfile.mkdtemp(prefix="irdiff-tests-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     corpora = {name: test_cases.corpus(cases, name, root / name) for name, _ in plain.items()}

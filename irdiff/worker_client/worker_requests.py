@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
 from irdiff.process import FROM_OUTSIDE
-from irdiff.resolve.toolchains.identity import WORKER
+from irdiff.resolve.toolchains.identity import worker_code
 from irdiff.stages import Stage
-from irdiff.store import disk_space, key_of, sha256
+from irdiff.store import disk_space, key_of
 from irdiff.worker import protocol
 from irdiff.worker.protocol import Request, Result
 from irdiff.worker_client import diagnosis
@@ -42,9 +42,7 @@ class Requests:
         self._cores = threading.BoundedSemaphore(config.jobs)
         self._alone = threading.Lock()
         decisive = {name: value for name, value in config.compiler_environment.items() if name not in _PLACES}
-        files = sorted(WORKER.parent.rglob("*.py"))
-        code = [(str(path.relative_to(WORKER.parent)), sha256(path.read_bytes())) for path in files]
-        self.environment_digest = key_of(code, decisive)
+        self.environment_digest = key_of(worker_code(), decisive)
         """Of the worker's own code and the environment that it runs in: part of every key."""
 
     def ask(

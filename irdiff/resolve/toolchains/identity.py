@@ -27,7 +27,7 @@ from irdiff.model import RuntimeFile, Toolchain
 from irdiff.resolve import settings
 from irdiff.resolve.toolchains import environments
 from irdiff.resolve.toolchains.environments import Environment
-from irdiff.store import Store, key_of, sha256_of_file
+from irdiff.store import Store, key_of, sha256, sha256_of_file
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
 _OF_SHELLS = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
@@ -43,6 +43,12 @@ _COMPILE_ONLY = re.compile(
 """Files that only generate code: differences in them are compared as code. All others, and new files of later
 releases, may run between `kernel[grid]` and the driver.
 """
+
+
+def worker_code() -> str:
+    """Returns the digest of the worker's own code, which is part of every key of what a worker made."""
+    files = sorted(WORKER.parent.rglob("*.py"))
+    return key_of([(str(path.relative_to(WORKER.parent)), sha256(path.read_bytes())) for path in files])
 
 
 def worker_command(python: str, operation: str) -> list[str]:

@@ -24,12 +24,26 @@ _LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
 _NEUTRAL_VARIABLES = frozenset(
     {"HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"}
     | {"TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_HOME", _LAUNCH_OPTIONS}
+    | {"COLUMNS", "LINES"}
 )
-"""They say where things are kept; compilations here are kept nowhere."""
+"""They say where things are kept, and compilations here are kept nowhere; or how large the terminal is, which
+readline sets for C wherever it is imported, as pytest does.
+"""
 NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
 """Groups of knobs that no stage reads: how autotuners measure, launchers are built, and results are kept."""
 BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._", "triton.knobs")
 """Prefixes of the names of the modules that stages run in."""
+_FRONTEND = "triton.compiler.code_generator"
+"""What it makes is the IR, which is digested: the modules that it uses count only if a stage uses them, too.
+Torch replaces a function of `inspect` whenever it is imported.
+"""
+_REPORTERS = frozenset(
+    {("sys", "excepthook"), ("sys", "unraisablehook"), ("threading", "excepthook")}
+    | {("warnings", "showwarning"), ("warnings", "_showwarnmsg_impl")}
+)
+"""Functions that only show an error or a warning: no stage sees what they do. Test runners replace them, and
+`warnings.catch_warnings` does.
+"""
 _OF_EACH_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _CODE_OF = operator.attrgetter(*_OF_EACH_FUNCTION)
 _OF_EACH_CLASS = frozenset(
@@ -107,7 +121,7 @@ class _Code:
         else:  # `compile` is ours while launches are captured
             is_compared = not name.startswith("__") and name != "compile"
         if place[0] in self._used_modules:
-            return is_compared and callable(value)
+            return is_compared and callable(value) and (*place, name) not in _REPORTERS
         return is_compared and not isinstance(value, types.ModuleType)
 
     def changes(self):
@@ -284,7 +298,7 @@ def begin():
         if name in own or name.startswith(BELOW_FRONTEND)
     }
     used_modules = {}
-    for module in modules.values():
+    for module in (module for name, module in modules.items() if name != _FRONTEND):
         for value in list(getattr(module, "__dict__", {}).values()):
             if isinstance(value, types.ModuleType) and not value.__name__.startswith("triton"):
                 used_modules[value.__name__] = value

@@ -3,6 +3,7 @@
 import inspect
 import sys
 import types
+import warnings
 from dataclasses import dataclass
 
 __version__ = "9.9.0"
@@ -210,7 +211,7 @@ llvm = types.SimpleNamespace(attach_datalayout=lambda text: text, optimize_modul
 MODULES = {
     "backends": {"backends": {"tiny": types.SimpleNamespace(compiler=Backend)}},
     "backends.compiler": {"GPUTarget": GPUTarget},
-    "backends.tiny": {"REGISTRY": {}, "Backend": Backend},
+    "backends.tiny": {"REGISTRY": {}, "Backend": Backend, "warnings": warnings},
     "compiler": {"compile": compile},
     "compiler.compiler": {
         "compile": compile,
@@ -221,7 +222,7 @@ MODULES = {
         "get_cache_manager": None,
         "triton_key": None,
     },
-    "compiler.code_generator": {"CodeGenerator": CodeGenerator},
+    "compiler.code_generator": {"CodeGenerator": CodeGenerator, "inspect": inspect},
     "language": {"dtype": type("dtype", (), {}), "constexpr": object},
     "runtime": {"driver": driver},
     "runtime.jit": {"JITFunction": JITFunction},

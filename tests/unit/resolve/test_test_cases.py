@@ -3,9 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from irdiff.model import Sides
+from irdiff import config as configuration
+from irdiff import process
+from irdiff.model import Sides, Toolchain
 from irdiff.resolve import recorded_tests, test_cases
-from irdiff.resolve.recorded_tests import Collection, RecordedTest, Recording, TestLaunch
+from irdiff.resolve.recorded_tests import Collection, RecordedTest, Recording, TestLaunch, TestSession
+from irdiff.resolve.toolchains import identity
 from tests.unit.runs import blank, target
 
 
@@ -38,6 +41,37 @@ def test_launches_of_one_test_are_paired_in_their_order():
 def test_a_new_launch_moves_no_other():
     found = paired([test_of("a", ("1", "add"))], [test_of("a", ("0", "fill"), ("1", "add"))])
     assert pairs_of(found, "a") == [(None, "0"), ("1", "1")]
+
+
+def test_tests_of_which_nothing_is_recorded_say_why():
+    doubt = "sets subprocess.run, which the compiler may read, before a launch"
+    tests = [replace(test_of(name), doubts=(doubt,)) for name in ("a", "b")]
+    failed = replace(test_of("c"), outcome="failed", reason="RuntimeError: no such thing")
+    error = test_cases.nothing_recorded([paired([*tests, failed], [*tests, failed])])
+    assert f"no launch of 3 tests could be recorded; most often: {doubt}\n" in str(error)
+
+
+def test_what_tests_launch_is_kept_for_this_code_of_the_worker(tmp_path, monkeypatch):
+    worker = tmp_path / "worker"
+    (worker / "capture").mkdir(parents=True)
+    for name in ("__main__.py", "capture/noted.py"):
+        (worker / name).write_text("")
+    monkeypatch.setattr(identity, "WORKER", worker / "__main__.py")
+    runs = []
+
+    def run_logged(command, *, log, env):
+        runs.append(command)
+        (log.parent / "collected.jsonl").write_text("")
+        return 0
+
+    monkeypatch.setattr(process, "run_logged", run_logged)
+    session = blank(TestSession, toolchain=blank(Toolchain), tree=tmp_path)
+    config = configuration.load(cache=tmp_path / "cache")
+    for count in (1, 1, 2):
+        if count == 2:
+            (worker / "capture" / "noted.py").write_text("# what a worker captures is another thing now")
+        recorded_tests.collected(session, target(), config)
+        assert len(runs) == count
 
 
 def test_two_tests_that_launch_the_same_share_a_case():

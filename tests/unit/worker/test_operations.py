@@ -1,6 +1,7 @@
 """What a worker finds, compiles and leaves for a request, with a Triton of one file."""
 
 import _posixsubprocess
+import inspect
 import json
 import py_compile
 import sys
@@ -78,6 +79,12 @@ SETTINGS = {
     "variable": ('import os\ndef run():\n    os.environ["LLVM_SWITCH"] = "1"\n', True),
     "knob": ("def run():\n    triton.knobs.nvidia.level = 0\n", True),
     "where things are kept": ("def run():\n    triton.knobs.cache.folder = 'x'\n", None),
+    "size of the terminal": ("import os\ndef run():\n    os.putenv('COLUMNS', '7')\n", None),
+    "library of the frontend": ("import inspect\ndef run():\n    inspect.getfile = inspect.getfile.__call__\n", None),
+    "who shows a warning": (
+        "import warnings\ndef run():\n    with warnings.catch_warnings(record=True):\n        inner()\ndef inner():\n", None
+    ),
+    "library of a stage": ("import warnings\ndef run():\n    warnings.other = len\n", False),
     "function": ("from triton.backends.tiny import REGISTRY\ndef run():\n    REGISTRY['stage'] = lambda: 'mine'\n", False),
     "class": ("from triton.compiler import code_generator as it\ndef run():\n    it.Mine = type('Mine', (), {})\n", False),
 }  # fmt: skip
@@ -99,7 +106,8 @@ def test_a_launch_recorded_for_another_target_is_a_replay(worker, recorded_for, 
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name):
+def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name, monkeypatch):
+    monkeypatch.setattr(inspect, "getfile", inspect.getfile)
     text, has_digest = SETTINGS[name]
     call = "    scale[(1,)](*ARGUMENTS, BLOCK=32)\n"
     (plain,) = digests(worker, "def run():\n" + call)
