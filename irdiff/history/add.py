@@ -13,7 +13,7 @@ from irdiff.history.versions import Version
 from irdiff.model import Case, ChangeGroup, Fact, Run, Sides, Target, Verdict
 from irdiff.run import run_folder
 from irdiff.store import key_of, sha256
-from irdiff.timing.results import CaseTiming, GpuRecord, TimingResults
+from irdiff.timing.results import CaseTiming, GpuRecord, TimingResults, Unclear
 
 
 def selection_key(
@@ -194,7 +194,7 @@ def _put_timings(
         measured = {
             (version, case_id): (key, version, case_id, *figures)
             for timing in results.cases
-            if timing.gpu == gpu.uuid and timing.measurement
+            if timing.gpu == gpu.uuid and (timing.measurement or timing.outputs.same_result is False)
             for case_id, version, figures in timings_of(timing)
         }
         count += database.put("timings", measured.values())
@@ -220,15 +220,16 @@ def _of_case(timing: CaseTiming, sides: Sides[Version]) -> _CaseTimings:
 
 
 def _figures(timing: CaseTiming) -> tuple[_Figures, _Figures]:
-    """Returns figures of the control (the second copy of base), and of head."""
-    measured = timing.measurement
-    assert measured is not None
+    """Returns figures of the control (the second copy of base), and of head. They are 0 after a fault, or if
+    fewer processes measured the case than a verdict needs.
+    """
+    outputs, measured = str(timing.outputs.status), timing.measurement
+    if measured is None or measured.unclear is Unclear.FEW_PROCESSES:
+        nothing = (0.0,) * 5
+        return (*nothing, "equal"), (*nothing, outputs)
     head = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)
     control = (measured.base_us, 1.0, measured.control_low, measured.control_high)
-    return (
-        (*control, measured.noise_floor, "equal"),
-        (*head, measured.noise_floor, str(timing.outputs.status)),
-    )
+    return (*control, measured.noise_floor, "equal"), (*head, measured.noise_floor, outputs)
 
 
 def _session(key: str, reference: str, results: TimingResults, gpu: GpuRecord) -> tuple[object, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.compare import statistics
 from irdiff.history import change_points, steps
-from irdiff.history.lines import SeriesLines, TimingLine, VersionPair
+from irdiff.history.lines import WRONG_OUTPUTS, SeriesLines, TimingLine, VersionPair
 from irdiff.history.steps import Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 from irdiff.report import templates
+from irdiff.timing.results import OutputStatus
 
 _SPILLS = {fact for statistic in statistics.SPILLS for fact in statistic.facts}
 _HAS_CODE = {*COMPARED_VERDICTS, Verdict.FIXED, Verdict.ADDED}
@@ -35,6 +36,16 @@ class Slowdown:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherOutputs:
+    """On a GPU, a version wrote other results than the one before, or faulted."""
+
+    case_id: str
+    gpu: str
+    outputs: str
+    """`fault`, or `different`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Alert:
     series: str
     version: str
@@ -45,7 +56,10 @@ class Alert:
     """Cases that failed, are gone, new, unsupported or nondeterministic, and those that only the previous
     version has.
     """
+    is_across_series: bool
+    """It was compared with a version of another series alone: the two have no order."""
     broken: tuple[str, ...]
+    wrong: tuple[OtherOutputs, ...]
     grave: tuple[Step, ...]
     """Steps whose edits may be wrong, or that spill more."""
     slower: tuple[Slowdown, ...]
@@ -54,12 +68,13 @@ class Alert:
 
     @property
     def is_news(self) -> bool:
-        return bool(self.broken or self.grave or self.slower)
+        return bool(self.broken or self.wrong or self.grave or self.slower)
 
     @property
     def headline(self) -> str:
         counts = [
             (len(self.broken), "no longer compiles" if len(self.broken) == 1 else "no longer compile"),
+            (len(self.wrong), "with other outputs"),
             (len(self.slower), "slower"),
             (len(self.grave), "edit to review" if len(self.grave) == 1 else "edits to review"),
         ]
@@ -77,9 +92,14 @@ def check(series: SeriesLines, place: int | None = None) -> Alert:
     broken = tuple(sorted(case for case, each in verdicts.items() if each.verdict == Verdict.BROKEN))
     moved = sorted(_moved_times(series, last, _edits(new_steps)), key=lambda slowdown: slowdown.share)
     slower = tuple(slowdown for slowdown in reversed(moved) if slowdown.share > 0)
+    wrong = tuple(_other_outputs(series, last))
     bisect = [step.bisect for step in grave]
     if pair:
-        cases = [*broken[:1], *(slowdown.case_id for slowdown in slower[:1])]
+        cases = [
+            *broken[:1],
+            *(each.case_id for each in wrong[:1]),
+            *(slowdown.case_id for slowdown in slower[:1]),
+        ]
         bisect[:0] = [steps.bisect_command(series, pair.base, last, case) for case in cases]
     return Alert(
         series=series.name,
@@ -87,7 +107,9 @@ def check(series: SeriesLines, place: int | None = None) -> Alert:
         before=series.versions[pair.base].label if pair else "",
         compared=compared,
         not_compared=len(verdicts.keys() | _former_cases(series, pair)) - compared,
+        is_across_series=pair is None and last in series.across,
         broken=broken,
+        wrong=wrong,
         grave=grave,
         slower=slower,
         faster=tuple(slowdown for slowdown in moved if slowdown.share < 0),
@@ -114,6 +136,25 @@ def _edits(new_steps: Iterable[Step]) -> dict[str, str]:
         if step.group
         for case in step.cases
     }
+
+
+def _other_outputs(series: SeriesLines, last: int) -> Iterator[OtherOutputs]:
+    """Compares with the version that the same sessions ran before; both stand against one reference."""
+    for case, lines in series.timings.items():
+        for line in lines:
+            newest, before = line.outputs[last], [each for each in line.outputs[:last] if each]
+            if newest and before and _is_other(newest, before):
+                words = newest if newest in WRONG_OUTPUTS else "different"
+                yield OtherOutputs(case_id=case, gpu=line.gpu, outputs=words)
+
+
+def _is_other(newest: str, before: Sequence[str]) -> bool:
+    """If the reference is the newest version, it is an older one that differs; where a still older one
+    agrees, that was the wrong one.
+    """
+    if newest in WRONG_OUTPUTS:
+        return before[-1] not in WRONG_OUTPUTS
+    return before[-1] == OutputStatus.DIFFERENT and WRONG_OUTPUTS.issuperset(before)
 
 
 def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> Iterator[Slowdown]:
@@ -149,10 +190,13 @@ def _newest(line: TimingLine, last: int) -> tuple[float, float] | None:
 
 
 def is_undone(series: SeriesLines, alert: Alert) -> bool:
-    """Requires that everything compiles again, is as fast and has its former code."""
+    """Requires that everything compiles again, is as fast and has its former code. Whether outputs are right
+    again, a person decides.
+    """
     place = next(n for n, version in enumerate(series.versions) if version.label == alert.version)
     return (
-        all(_compiles_again(series, case, place) for case in alert.broken)
+        not alert.wrong
+        and all(_compiles_again(series, case, place) for case in alert.broken)
         and all(step.undone_at is not None for step in alert.grave)
         and all(_is_fast_again(series, slowdown, place) for slowdown in alert.slower)
     )
@@ -183,7 +227,9 @@ def markdown(alert: Alert) -> str:
 
 def as_json(alert: Alert) -> Mapping[str, object]:
     grave = [{"id": step.id, "title": step.title, "cases": step.cases} for step in alert.grave]
+    wrong = [vars(each) for each in alert.wrong]
     slower, faster = (
         [vars(slowdown) for slowdown in slowdowns] for slowdowns in (alert.slower, alert.faster)
     )
-    return {**vars(alert), "news": alert.is_news, "grave": grave, "slower": slower, "faster": faster}
+    lists = {"wrong": wrong, "grave": grave, "slower": slower, "faster": faster}
+    return {**vars(alert), "news": alert.is_news, **lists}

@@ -38,10 +38,10 @@ def records(series: SeriesLines) -> Iterator[Record]:
 
 
 def _timings(series: SeriesLines, case: HistoryCase, line: TimingLine) -> Iterator[Record]:
-    for version, point in zip(series.versions, line.points, strict=True):
+    for version, point, outputs in zip(series.versions, line.points, line.outputs, strict=True):
         if point is not None:
             more = {name: f"{getattr(point, name):.6f}" for name in ("ratio", "low", "high")}
-            more |= {"reference": line.reference, "outputs": point.outputs}
+            more |= {"reference": line.reference, "outputs": outputs or ""}
             yield _record(case, version, "latency_us", [point.median_us], gpu=line.gpu, more=more)
 
 

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from irdiff.history.database import Database
 from irdiff.history.versions import Version
+from irdiff.timing.results import BAD_OUTPUTS, PROCESSES
 
+WRONG_OUTPUTS = frozenset(map(str, BAD_OUTPUTS))
 Values = tuple[float | None, ...]
 """One for each version; None if unknown."""
 
@@ -22,7 +24,6 @@ class Timing:
     low: float
     high: float
     noise_floor: float
-    outputs: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,11 @@ class TimingLine:
     gpu: str
     reference: str
     points: tuple[Timing | None, ...]
+    """Not those of a busy or throttled GPU, or of fewer processes than a verdict needs."""
+    outputs: tuple[str | None, ...]
+    """By version, how its outputs compare with those of the reference. A wrong output stays, whatever another
+    session says: a race shows at times alone.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +105,8 @@ class SeriesLines:
     timings: Mapping[str, tuple[TimingLine, ...]]
     pairs: tuple[VersionPair, ...]
     """In the order of their heads."""
+    across: frozenset[int]
+    """Places of versions that were compared with one of another series."""
 
 
 def series_names(database: Database) -> list[str]:
@@ -136,30 +144,42 @@ def read(database: Database, series: str) -> SeriesLines:
         costs_s=dict(lines("stage_costs", "sum(coalesce(cpu_s, wall_s))", "case_id")),
         timings=_timings(database, series, places),
         pairs=pairs,
+        across=_across(database, series, places),
     )
+
+
+def _across(database: Database, series: str, places: Mapping[str, int]) -> frozenset[int]:
+    compared = database.rows(
+        "SELECT base, head FROM runs JOIN versions ON version = head WHERE series = ?", [series]
+    )
+    return frozenset(places[head] for base, head in compared if base not in places)
 
 
 def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict[str, tuple[TimingLine, ...]]:
     """Uses the last session if a version was timed several times."""
     measured = database.rows(
-        """SELECT case_id, gpu_name, reference, timings.version, median_us, ratio, ratio_low, ratio_high,
-        noise_floor, outputs FROM timings JOIN sessions USING (session)
+        """SELECT case_id, gpu_name, reference, timings.version, outputs,
+        trustworthy AND processes >= ? AND ratio > 0, median_us, ratio, ratio_low, ratio_high, noise_floor
+        FROM timings JOIN sessions USING (session)
         JOIN versions ON versions.version = timings.version WHERE series = ? ORDER BY created""",
-        [series],
+        [PROCESSES, series],
     )
-    by_case: dict[str, dict[tuple[str, str], list[Timing | None]]] = defaultdict(dict)
-    for case, gpu, reference, version, median, ratio, low, high, floor, outputs in measured:
-        points = by_case[case].setdefault((gpu, reference), [None] * len(places))
-        points[places[version]] = Timing(
-            median_us=median, ratio=ratio, low=low, high=high, noise_floor=floor, outputs=outputs
-        )
-    return {
-        case: tuple(
-            TimingLine(gpu=gpu, reference=reference, points=tuple(points))
-            for (gpu, reference), points in of_case.items()
-        )
-        for case, of_case in by_case.items()
-    }
+    points_of: dict[tuple[str, str, str], list[Timing | None]] = defaultdict(lambda: [None] * len(places))
+    outputs_of: dict[tuple[str, str, str], list[str | None]] = defaultdict(lambda: [None] * len(places))
+    for case, gpu, reference, version, outputs, is_measured, median, ratio, low, high, floor in measured:
+        line, place = (case, gpu, reference), places[version]
+        if outputs_of[line][place] not in WRONG_OUTPUTS:
+            outputs_of[line][place] = outputs
+        if is_measured:
+            points_of[line][place] = Timing(
+                median_us=median, ratio=ratio, low=low, high=high, noise_floor=floor
+            )
+    by_case: dict[str, list[TimingLine]] = defaultdict(list)
+    for line, every in outputs_of.items():
+        case, gpu, reference = line
+        points = tuple(points_of[line])
+        by_case[case].append(TimingLine(gpu=gpu, reference=reference, points=points, outputs=tuple(every)))
+    return {case: tuple(timing_lines) for case, timing_lines in by_case.items()}
 
 
 def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[VersionPair, ...]:

@@ -152,7 +152,8 @@ def workload(series: SeriesLines, name: str) -> Json:
         },
         "verdicts": {case_id: [_verdict(pair, case_id) for pair in series.pairs] for case_id in ids},
         "timings": {
-            case_id: [_timing(line) for line in timing_lines] for case_id, timing_lines in timed.items()
+            case_id: [_timing(line) for line in timing_lines if any(line.points)]
+            for case_id, timing_lines in timed.items()
         },
     }
 
@@ -180,7 +181,7 @@ def _timing(line: TimingLine) -> Json:
         "reference": line.reference,
         "us": _rounded(column("median_us"), 3),
         **{name: _rounded(column(name), 5) for name in ("ratio", "low", "high")},
-        "outputs": column("outputs"),
+        "outputs": list(line.outputs),
     }
 
 

@@ -27,6 +27,7 @@ from packaging.version import Version as PackagedVersion
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Revision, Run, Sides
+from irdiff.resolve import settings
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains import environments, repository
 
@@ -41,7 +42,9 @@ _LAST = "~"
 @dataclass(frozen=True, kw_only=True)
 class Version:
     name: str
-    """The side as a user types it: `triton==3.8.0`, a commit of the compiler or of the kernels."""
+    """`triton==3.8.0`, a commit of the compiler or of the kernels, or else the side as a user types it, with
+    digits of its digest.
+    """
     series: str
     sort_key: str
     label: str
@@ -71,20 +74,30 @@ def of_run(run: Run) -> Sides[Version]:
 
 
 def _version(side: Revision, when: str, is_kernels: bool) -> Version:
-    commit = _COMMIT.search(side.spec)
-    name = commit[1] if commit else side.spec
-    if is_kernels:
-        match = re.match(r"kernels of (?:.*\()?([0-9a-f]{10})\b", side.note)
-        name = match[1] if match else f"{name} kernels {side.corpus[:10]}"
-    if match := _ONE.fullmatch(name):
+    plain, chosen = settings.split(side.spec)
+    match = _ONE.fullmatch(plain)
+    if match and not chosen and not is_kernels:
         point = release(match[1])
-        series, key, label = point.series, point.sort_key, point.label
-    else:
-        series = COMMITS if is_kernels or _COMMIT.search(name) else OTHERS
-        key, label = when, name.rpartition(" ")[2]
+        name, series, key, label = point.name, point.series, point.sort_key, point.label
+    elif name := _of_commit(plain, side, is_kernels):
+        name += settings.suffix(chosen)
+        series, key, label = OTHERS if chosen else COMMITS, when, name.rpartition(" ")[2]
+    else:  # the same words may mean another compiler tomorrow
+        digits = side.digest[:10]
+        name, label = f"{side.spec} {digits}", f"{Path(side.spec).name} {digits}"
+        series, key = OTHERS, when
     return Version(
         name=name, series=series, sort_key=key, label=label, toolchain=side.digest, corpus=side.corpus
     )
+
+
+def _of_commit(plain: str, side: Revision, is_kernels: bool) -> str:
+    """Returns the name of a commit, of the compiler or of the kernels; empty if the side is neither."""
+    commit = _COMMIT.search(plain)
+    if not is_kernels:
+        return commit[1] if commit else ""
+    match = re.match(r"kernels of (?:.*\()?([0-9a-f]{10})\b", side.note)
+    return match[1] if match else f"{commit[1] if commit else plain} kernels {side.corpus[:10]}"
 
 
 def sort_key(version: str) -> str:
@@ -94,7 +107,7 @@ def sort_key(version: str) -> str:
     try:
         parsed = PackagedVersion(version)
     except InvalidVersion:
-        return f"{_LAST}{version}"
+        return f" {version}"  # before all versions: it must never be the newest
     release = re.sub(r"(\.0+)+$", "", ".".join(f"{number:08d}" for number in parsed.release))
     dev = _LAST if parsed.dev is None else f"dev{parsed.dev:020d}"
     after = "" if parsed.post is None else f"post{parsed.post:020d}"

@@ -65,13 +65,13 @@ def _sample():
         return Path(folder, "sample").read_bytes()
 
 
-def session(history, case, ratios, name="one"):
+def session(history, case, ratios, name="one", *, outputs="equal", trustworthy=True, processes=18):
     """Timings of one case: ratio and half of its interval's width, by version."""
     names = ("GPU-1", "NVIDIA H200", "sm_90", "580", "triton==3.9.0")
-    card = (*names, 1980.0, 3201.0, 41.0, 440.0, "", True, 18)
+    card = (*names, 1980.0, 3201.0, 41.0, 440.0, "", trustworthy, processes)
     history.put("sessions", [(name, "2026-11-22", *card)])
     rows = [
-        (name, f"triton=={label}", case, 50.0 * ratio, ratio, ratio - half, ratio + half, 0.002, "equal")
+        (name, f"triton=={label}", case, 50.0 * ratio, ratio, ratio - half, ratio + half, 0.002, outputs)
         for label, (ratio, half) in ratios.items()
     ]
     history.put("timings", rows)

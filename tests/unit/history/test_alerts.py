@@ -1,5 +1,7 @@
 """What the newest version moved, as text, exit code and issue."""
 
+from dataclasses import replace
+
 import pytest
 
 from irdiff.cli import history_commands
@@ -22,11 +24,11 @@ class Nights:
     def __init__(self, file):
         self.file = file
 
-    def add(self, base, head, *cases, groups=(), ratio=None):
+    def add(self, base, head, *cases, groups=(), ratio=None, **of_session):
         with database.writing(self.file) as history:
             add.add_run(history, histories.run(base, head, *cases, groups=groups), None)
             if ratio is not None:
-                histories.session(history, A, {head: (ratio, 0.002)}, name=head)
+                histories.session(history, A, {head: (ratio, 0.002)}, name=head, **of_session)
         return alerts.check(self.read())
 
     def read(self):
@@ -122,6 +124,51 @@ def test_one_issue_is_opened_updated_and_closed_when_undone(nights):
     assert github.issues[0]["state"] == "open"
     assert night("3.9.0", "3.10.0", CHANGED, runs.case(B, Verdict.FIXED), ratio=1.0) == ["issue closed: u1"]
     assert github.issues[0]["state"] == "closed"
+
+
+@pytest.mark.parametrize("unfit", [{"trustworthy": False}, {"processes": 6}], ids=["busy", "quick look"])
+def test_times_of_a_busy_gpu_or_a_quick_look_are_no_news(nights, unfit):
+    assert nights.add("3.7.0", "3.8.0", CHANGED, ratio=1.3).slower
+    assert not nights.add("3.8.0", "3.9.0", CHANGED, ratio=1.7, **unfit).is_news
+    alert = nights.add("3.9.0", "3.10.0", CHANGED, ratio=1.3)
+    assert not alert.is_news, "it is as fast as what was measured before"
+
+
+def test_outputs_that_differ_from_those_before_are_news_and_close_no_issue(nights, tmp_path):
+    github = FakeGithub()
+    nights.add("3.7.0", "3.8.0", SAME, ratio=1.0, outputs="different")
+    assert keep(github, nights) == ["issue opened: u1"]
+    code, text = check(nights, tmp_path / "text.md")
+    assert (code, github.issues[0]["title"]) == (1, "irdiff: 3.8.0: 1 with other outputs")
+    assert f"- `{A}`: different on NVIDIA H200" in text
+    nights.add("3.8.0", "3.9.0", SAME, ratio=1.0)
+    assert keep(github, nights) == [], "3.7.0 agrees with it, and a person closes the issue"
+    assert check(nights, tmp_path / "text.md")[0] == 0
+
+
+def test_the_newest_version_is_the_reference_from_which_all_before_it_differ(nights):
+    nights.add("3.7.0", "3.8.0", SAME)
+    with database.writing(nights.file) as history:
+        both = {"3.6.0": (1.0, 0.002), "3.7.0": (1.0, 0.002)}
+        histories.session(history, A, both, name="3.7.0", outputs="different")
+        histories.session(history, A, {"3.8.0": (1.0, 0.002)}, name="3.8.0")
+    (wrong,) = alerts.check(nights.read()).wrong
+    assert (wrong.case_id, wrong.outputs) == (A, "different")
+
+
+def test_a_pair_of_two_series_is_not_checked_and_says_so(nights, tmp_path):
+    """Two nights of one path are two versions."""
+    made = histories.run("3.7.0", "3.8.0", SAME)
+    with database.writing(nights.file) as history:
+        for digits in ("a" * 64, "b" * 64):
+            head = replace(made.head, spec="python:/opt/bin/python", digest=digits)
+            add.add_run(history, replace(made, head=head, created=f"2026-11-2{digits[0]}"), None)
+    code, text = check(nights, tmp_path / "text.md")
+    assert code == ExitCode.NOT_COMPARED
+    words = "python bbbbbbbbbb (others) was compared with a version of another series"
+    assert text.startswith(words), text
+    with database.reading(nights.file) as history:
+        assert len(lines.read(history, "others").versions) == 2
 
 
 def test_issues_of_others_are_never_touched(nights):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from irdiff.model import Artifact, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store, sha256
 from irdiff.timing import decision
-from irdiff.timing.results import Sample
+from irdiff.timing.results import OutputStatus, Sample, Unclear
 from irdiff.timing.schedule import GpuWork
 from tests.unit import runs
 from tests.unit.history import histories
@@ -101,6 +102,22 @@ def test_timings_of_a_run_become_lines_with_base_as_reference(file):
         (line,) = lines.read(history, "releases").timings[CASE]
     assert [point and round(point.ratio, 3) for point in line.points] == [None, None, 1.0, 1.10]
     assert line.reference == "triton==3.8.0"
+
+
+def test_a_fault_is_kept_without_a_time(file):
+    """So is a wrong output that too few processes timed."""
+    timed = timings({CASE: 1.10})
+    newest = histories.run("3.8.0", "3.9.0", coded("b", "c"))
+    fault = replace(timed.cases[0], measurement=None, outputs=runs.check(OutputStatus.FAULT, side="head"))
+    quick = replace(timed.cases[0].measurement, unclear=Unclear.FEW_PROCESSES)
+    wrong = replace(timed.cases[0], measurement=quick, outputs=runs.check(OutputStatus.DIFFERENT))
+    for case in (fault, wrong):
+        with database.writing(file) as history:
+            later = replace(timed, cases=(case,), created=f"2026 {case.outputs.status}")
+            assert add.add_run_timings(history, newest, later) == 2
+        with database.reading(file) as history:
+            (line,) = lines.read(history, "releases").timings[CASE]
+        assert not any(line.points) and line.outputs[-2:] == ("equal", case.outputs.status)
 
 
 def add_timings_of(file, found, ratios):

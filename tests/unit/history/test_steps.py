@@ -51,7 +51,7 @@ def test_cases_of_one_group_are_one_step(series, snapshot):
 
 
 def timing(ratio, half=0.002, floor=0.002):
-    known = {"low": ratio - half, "high": ratio + half, "noise_floor": floor, "outputs": "equal"}
+    known = {"low": ratio - half, "high": ratio + half, "noise_floor": floor}
     return Timing(median_us=50 * ratio, ratio=ratio, **known)
 
 
