@@ -686,6 +686,10 @@ class Case(ComparedCase):
     """None for cases that did not change, or that only one side has."""
     unsteady_stages: Mapping[str, str] = field(default_factory=dict)
     """By nondeterministic side, the first stage whose output differed. Empty in runs of earlier versions."""
+    not_recompiled: tuple[str, ...] = ()
+    """The sides that gave no answer when the determinism check asked them again for the case, or for all cases
+    of its group that it asked for.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

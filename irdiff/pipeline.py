@@ -286,6 +286,7 @@ def _cases(
             **{**vars(row.case), **(vars(cost) if cost else {})},
             nondeterministic=tuple(sorted(disagreeing)),
             unsteady_stages=disagreeing,
+            not_recompiled=determinism.unanswered.get(row.id, ()),
             group=group_of.get(row.id),
             summary=summary,
         )

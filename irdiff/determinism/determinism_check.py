@@ -242,10 +242,12 @@ class Determinism:
 
     disagreeing: Mapping[str, Mapping[str, str]]
     """By case: the sides that disagreed with themselves, each with the first stage that did."""
+    unanswered: Mapping[str, tuple[str, ...]]
+    """By case: the sides of which nothing is known, because they gave no answer."""
     notes: tuple[str, ...]
 
 
-NOT_CHECKED = Determinism(disagreeing={}, notes=())
+NOT_CHECKED = Determinism(disagreeing={}, unanswered={}, notes=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +283,9 @@ class DeterminismCheck:
         rounds.run(
             lambda due: in_parallel(ask, slowest_first(due), self.threads, "determinism check", report)
         )
-        return Determinism(disagreeing=rounds.disagreeing(), notes=rounds.notes())
+        return Determinism(
+            disagreeing=rounds.disagreeing(), unanswered=rounds.unanswered(), notes=rounds.notes()
+        )
 
 
 def _compile_s(case: ComparedCase) -> float:
@@ -340,6 +344,25 @@ class Rounds:
                 by_case.setdefault(question.case_id, {}).setdefault(side, stage)
         return by_case
 
+    def unanswered(self) -> dict[str, tuple[str, ...]]:
+        """As in `Determinism`. Where a side answered for no case of a group, that holds for each of the group."""
+        silent = self._silent()
+        sides: dict[str, set[str]] = {name: set(lacking) for name, lacking in silent.items()}
+        for members in self._groups:
+            of_asked = [silent[name] for name in members if name in silent]
+            shared = set.intersection(*of_asked) if of_asked else set()
+            for name in members:
+                sides.setdefault(name, set()).update(shared)
+        return {name: tuple(sorted(lacking)) for name, lacking in sides.items() if lacking}
+
+    def _silent(self) -> dict[str, set[str]]:
+        """By case that was compiled or captured again, the sides without an answer."""
+        silent: dict[str, set[str]] = {}
+        for question, answers in self.answers.items():
+            if question.depth is not Depth.ASSEMBLER:
+                silent.setdefault(question.case_id, set()).update(answers.unanswered)
+        return silent
+
     def notes(self) -> tuple[str, ...]:
         """Says which cases were checked, so that a reader knows which were not."""
         if not self.cases:
@@ -347,13 +370,16 @@ class Rounds:
         depths = sorted({question.depth for question in self.answers} - {Depth.ASSEMBLER}, reverse=True)
         words = ("compiled" if depth is Depth.WHOLE else "captured" for depth in depths)
         how = " or ".join(words) or "compiled"
-        whole = {question.case_id for question in self.answers if question.depth is not Depth.ASSEMBLER}
-        assembled = {question.case_id for question in self.answers} - whole
+        silent = self._silent()
+        assembled = {question.case_id for question in self.answers} - silent.keys()
+        whole = {name for name, lacking in silent.items() if not lacking}
+        is_of_each = all(not members or whole.intersection(members) for members in self._groups)
         more = f"; {len(assembled)} more were only assembled again" if assembled else ""
         unanswered = {question.case_id for question, sides in self.answers.items() if sides.unanswered}
         return (
-            f"determinism check: {len(whole)} of {counted(len(self.cases), 'changed case')}, at least one of "
-            f"each change group, {'was' if len(whole) == 1 else 'were'} {how} again on each side with "
+            f"determinism check: {len(whole)} of {counted(len(self.cases), 'changed case')}"
+            f"{', at least one of each change group,' if is_of_each else ''} "
+            f"{'was' if len(whole) == 1 else 'were'} {how} again on each side with "
             f"randomized addresses{more}. Result: {self._outcome()}",
             *(
                 f"could not check {name} for determinism: it ran out of time or memory, or its worker died"

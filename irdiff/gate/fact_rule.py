@@ -100,8 +100,10 @@ def _same_code(case: Case) -> bool:
 
 def _nondeterministic(case: Case, run: Run) -> Objection | None:
     if "head" not in case.nondeterministic:  # where base alone disagrees with itself, head has mended it
-        is_open = case.verdict is Verdict.CHANGED and not run.options.recheck
-        return unknown("was not compiled again: --no-recheck") if is_open else None
+        if case.verdict is Verdict.CHANGED and not run.options.recheck:
+            return unknown("was not compiled again: --no-recheck")
+        is_open = "head" in case.not_recompiled
+        return unknown("compiled again, head gave no answer within its time and memory") if is_open else None
     return violated(f"compiled again: {error_clusters.unstable_words(case)}")
 
 

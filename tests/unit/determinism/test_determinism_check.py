@@ -305,3 +305,7 @@ def test_a_case_that_does_not_answer_is_named_and_raises_no_doubt(questions):
     rounds = questions.run()
     assert (rounds.disagreeing(), questions.asked) == ({}, BY_GROUP)
     assert [note for note in rounds.notes() if "could not check" in note and IDS[0] in note]
+    assert rounds.notes()[0].startswith("determinism check: 1 of 7 changed cases was compiled again")
+    assert rounds.unanswered() == dict.fromkeys(IDS, ("head",)), "nobody else spoke for its group"
+    rounds = questions.run(suspected=IDS[1])
+    assert rounds.unanswered() == {IDS[0]: ("head",)}
