@@ -687,8 +687,8 @@ class Case(ComparedCase):
     unsteady_stages: Mapping[str, str] = field(default_factory=dict)
     """By nondeterministic side, the first stage whose output differed. Empty in runs of earlier versions."""
     not_recompiled: tuple[str, ...] = ()
-    """The sides that gave no answer when the determinism check asked them again for the case, or for all cases
-    of its group that it asked for.
+    """The sides that gave no answer when the determinism check asked for the case again, or for every case of
+    its group that it chose.
     """
 
 

@@ -345,7 +345,7 @@ class Rounds:
         return by_case
 
     def unanswered(self) -> dict[str, tuple[str, ...]]:
-        """As in `Determinism`. Where a side answered for no case of a group, that holds for each of the group."""
+        """As in `Determinism`. A side that answered for no case of a group answered for none of its cases."""
         silent = self._silent()
         sides: dict[str, set[str]] = {name: set(lacking) for name, lacking in silent.items()}
         for members in self._groups:

@@ -66,6 +66,13 @@ class Accepted:
     """The version of the normalizers; another one may give a change another digest."""
     changes: Mapping[str, Digest] = plain.field(default_factory=dict)
     """Case id → `Case.edit`."""
+    measured: Patterns = ()
+    """`RULE CASE`: what a GPU had measured of these changes when they were accepted. A later measurement is a
+    new finding.
+    """
+
+    def has_seen(self, rule: str, case: str) -> bool:
+        return f"{rule} {case}" in self.measured
 
     @model_validator(mode="after")
     def _is_of_changes_or_of_a_rule(self) -> Accepted:

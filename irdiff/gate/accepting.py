@@ -32,15 +32,17 @@ def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision)
     entries: list[Accepted] = []
     for name in names:
         if name == REVIEW:
-            entries += accept_groups(run, outcome.waiting, decision)
+            entries += accept_groups(run, outcome, outcome.waiting, decision)
         elif name in rules:
             entries += _of_rule(run, rules[name], decision)
         else:
-            entries += accept_groups(run, [name], decision)
+            entries += accept_groups(run, outcome, [name], decision)
     return tuple(entries)
 
 
-def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
+def accept_groups(
+    run: Run, outcome: Outcome, names: Sequence[str], decision: Decision
+) -> tuple[Accepted, ...]:
     """Writes one entry for each group or case. Raises UsageError."""
     changes = {case.id: case.edit for case in run.cases}
     entries = []
@@ -54,8 +56,19 @@ def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[A
                 hint="compare again without --stages, then accept the group of the new run",
             )
         terms = {**_between(run), **dataclasses.asdict(decision)}
-        entries.append(Accepted(changes=digests, group=group.id, title=group.title[:200], **terms))
+        measured = tuple(name for case, name in _measured(outcome) if case in digests)
+        entries.append(
+            Accepted(changes=digests, measured=measured, group=group.id, title=group.title[:200], **terms)
+        )
     return tuple(entries)
+
+
+def _measured(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Yields cases, and what `Accepted.measured` says of them."""
+    for rule in outcome.rules:
+        for finding in rule.findings:
+            if finding.is_measured:
+                yield finding.name, f"{rule.rule.id} {finding.name}"
 
 
 def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Accepted]:

@@ -38,7 +38,7 @@ def slower(rule: CostRule, timings: Sequence[TimedCase]) -> Objection | None:
         reliable = timed.enough or timed.speed is Speed.SLOWER
         beyond = max(rule.percent, timed.noise_percent)
         if reliable and timed.low_percent is not None and timed.low_percent > beyond:
-            return violated(timed.interval)
+            return violated(timed.interval, is_measured=True)
     return None
 
 
@@ -59,7 +59,7 @@ def _undecided(rule: CostRule, timings: Sequence[TimedCase]) -> Objection | None
 def not_timed(timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         if timed.faulted:
-            return violated(timed.fault)
+            return violated(timed.fault, is_measured=True)
     if any(timed.is_timed for timed in timings):
         return None
     if not timings:

@@ -59,9 +59,10 @@ def _bitwise_equal_on(timings: Sequence[TimedCase]) -> tuple[str, ...]:
 def _wrong(timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         if timed.faulted and timed.same_result is False:
-            return violated(timed.fault)
+            return violated(timed.fault, is_measured=True)
         if timed.same_result is False:
-            return violated(f"base and head compute different results on {timed.device}: {timed.note}")
+            words = f"base and head compute different results on {timed.device}: {timed.note}"
+            return violated(words, is_measured=True)
     return None
 
 

@@ -22,16 +22,34 @@ class Objection:
     """No GPU has run the case. One command cures all cases that have it."""
     equal_outputs_on: tuple[str, ...]
     """GPUs whose bitwise equal outputs settle it."""
+    is_measured: bool
+    """A GPU measured it: who has read the code alone has not seen it."""
 
 
-def violated(detail: str, *, needs_gpu: bool = False, equal_outputs_on: tuple[str, ...] = ()) -> Objection:
+def violated(
+    detail: str,
+    *,
+    needs_gpu: bool = False,
+    equal_outputs_on: tuple[str, ...] = (),
+    is_measured: bool = False,
+) -> Objection:
     return Objection(
-        certainty=Certainty.VIOLATED, detail=detail, needs_gpu=needs_gpu, equal_outputs_on=equal_outputs_on
+        certainty=Certainty.VIOLATED,
+        detail=detail,
+        needs_gpu=needs_gpu,
+        equal_outputs_on=equal_outputs_on,
+        is_measured=is_measured,
     )
 
 
 def unknown(detail: str, *, needs_gpu: bool = False) -> Objection:
-    return Objection(certainty=Certainty.UNKNOWN, detail=detail, needs_gpu=needs_gpu, equal_outputs_on=())
+    return Objection(
+        certainty=Certainty.UNKNOWN,
+        detail=detail,
+        needs_gpu=needs_gpu,
+        equal_outputs_on=(),
+        is_measured=False,
+    )
 
 
 def worst(objections: Iterable[Objection | None]) -> Objection | None:

@@ -49,6 +49,8 @@ class GateFinding:
     detail: str
     """The deciding figures."""
     needs_gpu: bool
+    is_measured: bool
+    """Of a case, by a GPU."""
     groups: tuple[str, ...]
     """Ids of the change groups behind it; empty if none can be accepted."""
     changes: Mapping[str, str | None]

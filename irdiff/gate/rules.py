@@ -68,6 +68,7 @@ def _finding(
         action=rule.action if objection.certainty is Certainty.VIOLATED else rule.unknown_action,
         detail=objection.detail,
         needs_gpu=objection.needs_gpu,
+        is_measured=objection.is_measured,
         groups=tuple(sorted({case.group for case in behind if case.group})),
         changes={case.id: case.edit for case in behind},
         not_accepted="",
@@ -107,7 +108,9 @@ def _measured(rule: Rule, case: Case, timings: Sequence[TimedCase]) -> Objection
             objection = cost_rule.slower(rule, timings)
         case _:
             return None
-    return violated(f"{case.verdict}, and yet {objection.detail}") if objection else None
+    if objection is None:
+        return None
+    return violated(f"{case.verdict}, and yet {objection.detail}", is_measured=True)
 
 
 def _verdict(rule: VerdictRule, case: Case, run: Run) -> Objection | None:

@@ -8,7 +8,8 @@ toolchains, whose digests must therefore be those of the reviewed run. A rebase 
 accepts the same changes again in one command;
 - an acceptance without an end would be forgotten and stay for ever.
 
-A rule with action `deny` is settled only by entries that name it.
+A rule with action `deny` is settled only by entries that name it. What a GPU measured after the change was
+accepted is settled by none of the entries before: who read the code has not seen it.
 """
 
 from __future__ import annotations
@@ -89,6 +90,13 @@ class Settler:
             for entry in self._by_change
             if entry.rule == rule.id or (not entry.rule and can_be_reviewed)
         ]
+        if finding.is_measured:
+            seen = [entry for entry in fitting if entry.rule or entry.has_seen(rule.id, finding.name)]
+            if fitting and not seen:
+                before = any(finding.changes.items() <= entry.changes.items() for entry in fitting)
+                why = "the change was accepted before this was measured" if before else ""
+                return replace(finding, not_accepted=why)
+            fitting = seen
         if not fitting:
             return finding
         answers = [self._answer(self._cases[case_id], fitting) for case_id in finding.changes]

@@ -105,7 +105,7 @@ def test_accepting_an_edit_accepts_neither_another_of_its_group_nor_the_way_back
     stage, (base, seen_text, later_text) = EDITS[name]
     seen, later = (run_of(comparator, stage, base, text) for text in (seen_text, later_text))
     assert seen.groups[0].id == later.groups[0].id, "one group: the edits differ in what it abstracts"
-    accepted = accepting.accept_groups(seen, (seen.groups[0].id,), DECISION)
+    accepted = accepting.accept_groups(seen, gated(seen, ()), (seen.groups[0].id,), DECISION)
     assert gated(seen, accepted).passed
     outcome = gated(later, accepted)
     assert not outcome.passed

@@ -210,7 +210,7 @@ DECISION = Decision(owner="jane", reason=REASON, issue="", on=TODAY, expires=TOD
 
 
 def accept(of, *names):
-    return accepting.accept_groups(of, names, DECISION)
+    return accepting.accept_groups(of, gated(of, REVIEW), names, DECISION)
 
 
 def changed_cases(*numbers, **edits):
@@ -232,6 +232,21 @@ def test_an_accepted_group_settles_a_review_and_no_denial():
     ):
         assert not gated(of, rule).passed
         assert gated(of, rule, accepted=accept(of, "g1")).passed is passes, rule
+
+
+def test_what_is_measured_after_a_change_was_accepted_is_new():
+    of, rules = changed_cases(1), ({**SLOWER, "action": "review"}, {**RISKY, "action": "review"})
+    slower = [timed(29.5, 30.5, Speed.SLOWER)]
+    of_code = accept(of, "g1")
+    assert gated(of, rules[1], accepted=of_code).passed
+    outcome = gated(of, *rules, timings=slower, accepted=of_code)
+    assert not outcome.passed
+    assert outcome.rules[0].findings[0].not_accepted == "the change was accepted before this was measured"
+    both = accepting.accept(of, outcome, ["g1"], DECISION)
+    assert gated(of, *rules, timings=slower, accepted=both).passed
+    wrong = [replace(slower[0], same_result=False)]
+    results = {**GOLDEN["rules"]["wrong-outputs"], "action": "review"}
+    assert not gated(of, *rules, results, timings=wrong, accepted=both).passed, "another rule found it"
 
 
 def test_accepting_a_rule_settles_its_findings_and_no_others():
