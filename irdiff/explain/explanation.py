@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
@@ -36,6 +37,10 @@ from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
 _AFRESH = "TRITON_ALWAYS_COMPILE"
+_OF_THE_TARGET = frozenset({"arch", "backend_name", "warp_size"})
+_PLAIN = re.compile(r"True|False|-?\d+(\.\d+)?")
+_COLLECTION = ("(", "[", "{")
+_OPTIONS = ".options.json"
 _CALL = re.compile(r"^call \d+$", re.MULTILINE)
 
 
@@ -187,6 +192,8 @@ class Alone:
     """Python, for the side's own interpreter in the folder of the file."""
     variables: Mapping[str, str]
     """Those that a user gave the side."""
+    options: Mapping[str, object]
+    """Of the launch, by their names; the code reads them from a file."""
 
     def command(self, python: str) -> str:
         variables = (shlex.quote(f"{name}={value}") for name, value in self.variables.items())
@@ -224,15 +231,28 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     for side, revision in (("base", run.base), ("head", run.head)):
         name = f"{side}.{before}"
         backend, arch, file, stage_name = map(json.dumps, (target.backend, target.arch, name, str(wanted)))
+        options = _options(run, case, side)
+        given = f', options=json.load(open("{side}{_OPTIONS}"))' if options else ""
         code = (  # with double quotation marks: a shell takes it in single ones
-            "import triton; from triton.backends.compiler import GPUTarget; "
+            f"import {'json, ' if options else ''}triton; from triton.backends.compiler import GPUTarget; "
             f"gpu = GPUTarget({backend}, {arch}, {target.warp_size}); "
-            f"print(triton.compile({file}, target=gpu).asm[{stage_name}])"
+            f"print(triton.compile({file}, target=gpu{given}).asm[{stage_name}])"
         )
         chosen = settings.split(revision.spec)[1]
         variables = {name: value for name, value in chosen.items() if name.isupper()}
-        sides.append(Alone(side=side, file=name, code=code, variables=variables))
+        sides.append(Alone(side=side, file=name, code=code, variables=variables, options=options))
     return sides
+
+
+def _options(run: Run, case: Case, side: str) -> dict[str, object]:
+    """Returns options of the launch. The IR does not hold them all, and a command has no room for them."""
+    launch = run.launches.get(case.launches.of(side) or "")
+    options = launch.options if launch else {}
+    return {
+        name: ast.literal_eval(text) if _PLAIN.fullmatch(text) else text
+        for name, text in options.items()
+        if name not in _OF_THE_TARGET and text not in ("", "None") and not text.startswith(_COLLECTION)
+    }
 
 
 def held(folder: Path, run: Run, case: Case) -> dict[str, bytes]:
@@ -245,6 +265,9 @@ def held(folder: Path, run: Run, case: Case) -> dict[str, bytes]:
         content = run_folder.artifact(folder, artifact.digest) if artifact else None
         if content is not None:
             files[alone.file] = content
+            if alone.options:
+                options = json.dumps(alone.options, indent=1)
+                files[f"{alone.side}{_OPTIONS}"] = options.encode()
     return files
 
 

@@ -80,6 +80,18 @@ def test_each_side_is_compiled_alone_from_what_enters_the_stage(run, case, snaps
     assert "\n".join(found) == snapshot
 
 
+def test_a_side_is_compiled_alone_with_the_options_of_its_launch(folder, run, case, tmp_path):
+    key = case.launches.head
+    options = {"num_warps": "8", "arch": "sm90", "maxnreg": "None", "enable_fp_fusion": "False"}
+    options |= {"default_dot_input_precision": "tf32", "supported_fp8_dtypes": "(fp8e5)"}
+    run = replace(run, launches={**run.launches, key: replace(run.launches[key], options=options)})
+    _, head = explanation.reproduction(run, case)
+    assert 'target=gpu, options=json.load(open("head.options.json")))' in head.code
+    explanation.save(folder, run, case, tmp_path)
+    written = json.loads((tmp_path / "head.options.json").read_text())
+    assert written == {"num_warps": 8, "enable_fp_fusion": False, "default_dot_input_precision": "tf32"}
+
+
 def test_files_of_the_commands_are_written_twice_but_never_over_an_edited_one(folder, run, case, tmp_path):
     out = tmp_path / "deep" / "out"
     for _ in range(2):
