@@ -14,6 +14,8 @@ from pathlib import Path
 
 import platformdirs
 
+from irdiff.errors import UsageError
+
 _MIB = 1 << 20
 DAY_S = 86400.0
 
@@ -105,11 +107,13 @@ def load(
     memory_mib: int = 8192,
     store_mode: str | None = None,
 ) -> Config:
-    """The configuration of this process, from arguments first, then variables, then defaults."""
+    """The configuration of this process, from arguments first, then variables, then defaults. Raises
+    UsageError.
+    """
     environment = dict(os.environ)
     root = cache or Path(environment.get("IRDIFF_CACHE") or platformdirs.user_cache_dir("irdiff"))
     root = root.expanduser().absolute()
-    chosen_jobs = jobs or int(environment.get("IRDIFF_JOBS") or 0) or len(os.sched_getaffinity(0))
+    chosen_jobs = jobs or _jobs(environment) or len(os.sched_getaffinity(0))
     return Config(
         cache=root,
         runs=root / "runs",
@@ -123,6 +127,16 @@ def load(
         github_repository=environment.get("GITHUB_REPOSITORY"),
         shared_store=_shared_store(environment, store_mode),
     )
+
+
+def _jobs(environment: Mapping[str, str]) -> int:
+    """Returns 0 if the variable is not set."""
+    text = environment.get("IRDIFF_JOBS") or "0"
+    if not text.isdecimal():
+        raise UsageError(
+            f"the variable IRDIFF_JOBS is {text!r}, which is no number of processes", hint="IRDIFF_JOBS=4"
+        )
+    return int(text)
 
 
 def _shared_store(environment: Mapping[str, str], mode: str | None) -> SharedStoreConfig | None:

@@ -17,7 +17,7 @@ _MAX_VALUE = 40
 _DIVISIBLE = re.compile(r"tt\.divisibility, (\d+)")
 _PART = re.compile(r", (?![^\[]*\])")
 """Between two facts of one argument: `fp32 [64, 8], offset 0`."""
-_CALL = re.compile(r"call \d+")
+_CALL = re.compile(r"call (\d+)(?:, (\d+) times)?")
 _CONSTEXPR = "constexpr"
 CONFIG = "autotuner config"
 _ALLOWS = ("allowed_", "supported_", "deprecated_")
@@ -48,17 +48,25 @@ def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, 
 def of_text(edit: Edit) -> tuple[Cause, ...]:
     """`one more option num_stages`, `grid [4, 1] → [8, 1]`."""
     by_subject: dict[str, Sides[list[str]]] = {}
-    calls = Counter[str]()
+    headings = [(line.sign, call) for line in edit.lines if (call := _CALL.fullmatch(line.text.strip()))]
+    base, head = ({call[1] for sign, call in headings if sign == side} for side in "-+")
+    calls, alone = Counter[str](), set[str]()
     for line in edit.lines:
-        if _CALL.fullmatch(line.text.strip()):
-            calls[line.sign] += 1
-        if calls[line.sign]:  # it belongs to a call that this side alone makes
+        if call := _CALL.fullmatch(line.text.strip()):
+            calls[line.sign] += int(call[2] or 1)
+            alone |= set() if call[1] in base & head else {line.sign}
+            continue
+        if line.sign in alone:  # it belongs to a call that this side alone makes
             continue
         subject, _, value = line.text.strip().replace("autotuner's ", "autotuner ", 1).partition(": ")
         sides = by_subject.setdefault(subject, Sides(base=[], head=[]))
         (sides.head if line.sign == "+" else sides.base).append(value)
     more = calls["+"] - calls["-"]
-    number = (replace(Cause.uncounted(CauseKind.NUMBER, "call"), count=more),) if more else ()
+    number: tuple[Cause, ...] = ()
+    if more:
+        number = (replace(Cause.uncounted(CauseKind.NUMBER, "call"), count=more),)
+    elif calls and not by_subject:
+        number = (Cause.uncounted(CauseKind.LAUNCH, "calls", "with other values"),)
     return (*number, *(_of_lines(subject, *sides) for subject, sides in by_subject.items()))
 
 

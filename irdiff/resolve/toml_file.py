@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,8 +51,20 @@ def checked(schema: TypeAdapter[Read], tables: object, where: str, kind: str, *,
     try:
         return schema.validate_python(tables)
     except ValidationError as error:
-        mistakes = [_mistake(problem, schema) for problem in error.errors(include_url=False)[:_MAX_MISTAKES]]
+        problems = _without_consequences(error.errors(include_url=False))
+        mistakes = [_mistake(problem, schema) for problem in problems[:_MAX_MISTAKES]]
         raise UsageError(f"{where} is not {kind}:\n  " + "\n  ".join(mistakes), hint=hint) from error
+
+
+def _without_consequences(problems: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A list is too short for pydantic without an item that has a mistake of its own."""
+    places = [problem["loc"] for problem in problems]
+    return [
+        problem
+        for problem, place in zip(problems, places, strict=True)
+        if problem["type"] != "too_short"
+        or not any(other != place and other[: len(place)] == place for other in places)
+    ]
 
 
 def _mistake(problem: Mapping[str, Any], schema: TypeAdapter[Any]) -> str:

@@ -3,6 +3,7 @@
 import click
 import pytest
 
+from irdiff import config as configuration
 from irdiff.cli.compare_command import compare_command
 from irdiff.errors import UsageError
 from tests.unit.typed import typed
@@ -33,3 +34,9 @@ def test_a_mistake_is_named_with_what_to_type(words, sentence, hint, tmp_path, m
 def test_numbers_and_folders_that_nothing_can_work_with_are_refused(words):
     with pytest.raises(click.BadParameter):
         typed(compare_command, *SIDES, *words)
+
+
+def test_a_number_of_processes_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("IRDIFF_JOBS", "abc")
+    with pytest.raises(UsageError, match="the variable IRDIFF_JOBS is 'abc'"):
+        configuration.load()

@@ -380,3 +380,12 @@ def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error():
     for key, value in (("expires", None), ("owner", ""), *edits):
         with pytest.raises(UsageError, match=rf"accepted\.0\.{key}"):
             parsed(**{key: value})
+
+
+def test_a_mistake_is_told_once():
+    rule = {"id": "No Name", "kind": "verdict", "verdicts": ["changed"], "action": "deny", "reason": REASON}
+    with pytest.raises(UsageError) as error:
+        policy.parse({"schema": "irdiff-policy/2", "rule": [rule]}, "p.toml")
+    first, *mistakes = error.value.what.splitlines()
+    assert first == "p.toml is not a policy:"
+    assert [words.partition(": ")[0] for words in mistakes] == ["  rule.0.verdict.id"]
