@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irdiff.gate.objections import Objection, unknown, violated
+from irdiff.gate.objections import BUT, Objection, unknown, violated
 from irdiff.gate.policy import CostRule
 from irdiff.gate.timings import TimedCase
 from irdiff.model import Case, Expected, ExpectedTime
@@ -52,7 +52,7 @@ def _undecided(rule: CostRule, timings: Sequence[TimedCase]) -> Objection | None
             continue
         if not timed.enough or timed.high_percent > rule.percent:
             note = timed.note if timed.speed is Speed.UNCLEAR else ""
-            return unknown(f"measured {timed.interval}, but {note or 'the interval is too wide to decide'}")
+            return unknown(f"measured {timed.interval}{BUT}{note or 'the interval is too wide to decide'}")
     return None
 
 

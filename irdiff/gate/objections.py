@@ -26,6 +26,10 @@ class Objection:
     """A GPU measured it: who has read the code alone has not seen it."""
 
 
+BUT = ", but "
+"""Stands between the figures of a measurement and the reason why they do not decide."""
+
+
 def violated(
     detail: str,
     *,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from irdiff.backends.stages import MACHINE_CODE
 from irdiff.findings import NOT_COMPARED, FindingKind
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.objections import Certainty
+from irdiff.gate.objections import BUT, Certainty
 from irdiff.gate.policy import Action, Rule
 from irdiff.model import COMPARED_VERDICTS, Case, Run, StageStatus
 from irdiff.report import edit_coverage
@@ -139,6 +139,8 @@ class RuleOutcome:
         )
 
 
+_WORST_FIRST = (Action.DENY, Action.REVIEW, Action.WARN, "settled", "pass")
+"""The words of rules, as answers list them."""
 _ORDER = (Certainty.VIOLATED, _ACCEPTED, _EQUAL_OUTPUTS, Certainty.UNKNOWN)
 
 
@@ -214,6 +216,15 @@ class FindingLine:
     words: str
 
 
+def _without_repeats(lines: Iterable[FindingLine]) -> Iterator[FindingLine]:
+    """Gives the reason of an undecided measurement once where the next lines have it, too."""
+    last = ""
+    for line in lines:
+        figures, _, reason = line.words.partition(BUT)
+        yield replace(line, words=f"{figures}; reason as above") if reason and reason == last else line
+        last = reason
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     passed: bool
@@ -240,7 +251,7 @@ class Outcome:
             settled = f" ({counts['settled']} settled)" if counts["settled"] else ""
             warns = f", {counted(counts['warn'], 'rule')} warn{'s' if counts['warn'] == 1 else ''}"
             return f"{passes}{settled}{warns if counts['warn'] else ''}"
-        failing = [rule.blocking for rule in self.rules if not rule.holds]
+        failing = [rule.blocking for rule in self.worst_first if not rule.holds]
         if not failing:
             return "gate fails: nothing was compared"
         rules = counted(len(self.rules), "rule")
@@ -248,7 +259,7 @@ class Outcome:
 
     @property
     def worst_first(self) -> list[RuleOutcome]:
-        return sorted(self.rules, key=lambda rule: rule.holds)
+        return sorted(self.rules, key=lambda rule: _WORST_FIRST.index(rule.word))
 
     def groups_of(self, finding: GateFinding) -> str:
         names = [name for group, name in self.group_names.items() if group in finding.groups]
@@ -266,12 +277,15 @@ class Outcome:
         alike: dict[tuple[str, str, str], list[GateFinding]] = {}
         for finding in rule.ordered:
             words = finding.whole_detail
-            if finding.state != Certainty.VIOLATED:
+            if finding.settled_by is not None:
+                words = f"{words}; {finding.state}"
+            elif finding.certainty is not Certainty.VIOLATED:
                 words = f"{finding.state}: {words}"
             target = finding.name.rpartition("@")[2] if finding.lacks_data else ""
             groups = "" if finding.lacks_data else self.groups_of(finding)
             alike.setdefault((target, groups, words), []).append(finding)
-        return [self._line(target, words, findings) for (target, _, words), findings in alike.items()]
+        lines = [self._line(target, words, findings) for (target, _, words), findings in alike.items()]
+        return list(_without_repeats(lines))
 
     def _line(self, target: str, words: str, findings: Sequence[GateFinding]) -> FindingLine:
         count, first = len(findings), findings[0]
