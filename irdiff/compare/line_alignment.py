@@ -79,7 +79,8 @@ def _both(stage: str, base: Sequence[str], head: Sequence[str]) -> tuple[_Text, 
 
 
 MARK_LEGEND = (
-    "a name that ends in ' has its number of base: irdiff found no line of head that computes this value"
+    "a name that ends in ' is numbered as on base: irdiff paired the line that computes it with no line of "
+    "head (the line may have moved)"
 )
 
 

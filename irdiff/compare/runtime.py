@@ -60,6 +60,6 @@ def _lines(file: RuntimeFile | None) -> list[str]:
 def notes(edits: Sequence[RuntimeEdit]) -> Iterator[str]:
     if names := first_few([edit.path for edit in edits], _SHOWN):
         yield (
-            "the runtime differs, and what it does at a launch was not compared, including how it fills TMA "
-            f"descriptors; irdiff diff RUN shows how. Files that differ: {names}"
+            "the runtime differs, and what it does at a launch, such as filling TMA descriptors, was not "
+            f"compared; irdiff diff RUN shows the lines that differ. Files: {names}"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.group import report_classes
 from irdiff.model import Case, ChangeGroup, Fact, Run
-from irdiff.report import commands, distinct_edits, error_clusters, families, phrases, witnesses
+from irdiff.report import commands, distinct_edits, divergence, error_clusters, families, phrases, witnesses
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.lists import Listed, ListLimits, listed
@@ -76,7 +76,7 @@ def lines(
             edit=heading or others.get(group.id, ""),
             loud=phrases.is_loud(group),
             targets=phrases.members_by_target(group, cases),
-            divergence=group.pass_name or group.origin_stage,
+            divergence=divergence.of_group(group, cases),
             origin=phrases.place(group.origin_stage, group.pass_name),
             reasons=_reasons(group),
             witness=witnesses.of(smallest),

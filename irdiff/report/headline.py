@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from irdiff.backends.stages import MAKERS
 from irdiff.capture import program_failures
 from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
@@ -16,7 +15,7 @@ from irdiff.group import short_titles
 from irdiff.group.launch_causes import CONFIG
 from irdiff.group.report_classes import ReportClass
 from irdiff.model import BOUNDS, Case, ChangeGroup, Run, StageStatus, Verdict
-from irdiff.report import conclusion, distinct_edits, edit_coverage, error_clusters, phrases
+from irdiff.report import conclusion, distinct_edits, divergence, edit_coverage, error_clusters, phrases
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.stages import Stage
 from irdiff.words import counted, first_few, shortened
@@ -26,9 +25,8 @@ _PROGRAMS = 2
 _HAZARD = 160
 _TITLE = 60
 """Characters of an edit within a sentence."""
-_ALSO = {
+_MORE = {
     Verdict.FIXED: ("now compiles", "now compile", ""),
-    Verdict.IR_ONLY: ("differs", "differ", "in IR alone"),
     Verdict.ADDED: ("is launched", "are launched", "at head only"),
     Verdict.REMOVED: ("is launched", "are launched", "at base only"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),
@@ -60,7 +58,7 @@ def sentences_of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: s
     if timed:
         sentences.append(f"{timed}.")
     if changed:
-        words = f"{len(changed)} of {counted(compared, 'case')} changed"
+        words = f"{len(changed)} of {_compared_cases(run)} changed"
         sentences.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
     elif compared:
         sentences.append(_nothing_changed(run))
@@ -69,7 +67,8 @@ def sentences_of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: s
     sentences += [
         *_meaning(run, distinct_edits.of(run) if edits is None else edits),
         *_not_compared(run),
-        *_also(run, "also" if sentences else "no case compiles on both sides"),
+        *_ir_only(run),
+        *_more(run, is_first=not sentences),
     ]
     return [_capitalized(text) for text in sentences]
 
@@ -205,15 +204,35 @@ def _not_compared(run: Run) -> list[str]:
     return [f"{part}." for part in parts]
 
 
-def _also(run: Run, opening: str) -> list[str]:
+def _compared_cases(run: Run) -> str:
+    """`14 compared cases` if the run has others, which the sentence does not count."""
+    cases = counted(run.summary.compared, "case")
+    return cases if len(run.cases) == run.summary.compared else cases.replace(" ", " compared ")
+
+
+def _ir_only(run: Run) -> Iterator[str]:
+    count, compared = run.summary.verdicts.get(Verdict.IR_ONLY, 0), run.summary.compared
+    if not count:
+        return
+    cases = _compared_cases(run)
+    which = f"{count} of {cases}" if count < compared else f"all {cases}" if count > 1 else "the case"
+    yield f"{which} {'differs' if count == 1 else 'differ'} in IR alone."
+
+
+def _more(run: Run, *, is_first: bool) -> Iterator[str]:
+    """Counts the cases that are not among those compared."""
     cases = (case for case in run.cases if not (failed_program(case) or conclusion.is_new_and_fails(case)))
     counts = Counter(case.verdict for case in cases)
     parts = [
-        f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}".rstrip()
-        for verdict, (one, many, words) in _ALSO.items()
-        if counts.get(verdict)
+        (counts[verdict], f"{one if counts[verdict] == 1 else many} {words}".rstrip())
+        for verdict, (one, many, words) in _MORE.items()
+        if counts[verdict]
     ]
-    return [f"{opening}: {', '.join(parts)}."] if parts else []
+    if parts:
+        opening = "no case compiles on both sides: "
+        (count, words), *others = parts
+        first = f"{opening}{count}" if is_first else counted(count, "more case")
+        yield ", ".join([f"{first} {words}", *(f"{count} {words}" for count, words in others)]) + "."
 
 
 def _which(cases: Sequence[Case], run: Run) -> str:
@@ -239,26 +258,13 @@ def _by(cases: Sequence[Case], run: Run) -> str:
     if not any(case.origin and (case.origin.pass_name or case.origin.charged) for case in cases):
         stages = Counter(case.origin.stage if case.origin else "no stage" for case in cases).most_common()
         return f", first in {_listed([f'{stage} ({count})' for stage, count in stages])}"
-    counts = Counter(map(divergence, cases)).most_common()
+    counts = Counter(map(divergence.of_case, cases)).most_common()
     name, most = counts[0]
     if len(counts) == 1:
         return f", all by {name}" if len(cases) > 1 else f", by {name}"
     if len(counts) <= _SHOWN:
         return f", by {_listed([f'{name} ({count})' for name, count in counts])}"
     return f", by {len(counts)} different passes or parts of the toolchain, most often by {name} ({most})"
-
-
-def divergence(case: Case) -> str:
-    """Returns the pass, else the part of the toolchain that made the origin's stage, else the stage."""
-    origin = case.origin
-    if origin is None:
-        return "what is not known"
-    if origin.pass_name:
-        return origin.pass_name
-    for part in origin.charged:
-        if part in MAKERS.get(origin.stage, ()):  # the others make later or earlier stages differ
-            return phrases.PARTS[part]
-    return "what is launched" if origin.stage == Stage.LAUNCH else f"the stage {origin.stage}"
 
 
 def _listed(names: Sequence[str]) -> str:
