@@ -50,8 +50,8 @@ class Attribution:
     layout and hash seed.
     """
     passed_on: tuple[str, ...] = ()
-    """Stages for which the other side's compiler made this side's output of this side's input, with another
-    address layout and hash seed.
+    """Stages for which one side's compiler made the other side's output of the other side's input, with
+    another address layout and hash seed. Mostly head's compiler on base's input; the reverse was not run.
     """
 
 

@@ -6,7 +6,8 @@ cases are chosen (`Rounds`), and how much of each is run again.
 A stage that runs alone may print something else than in its pipeline, and some cannot run alone. So only
 agreement is taken from it; anything else is settled by a whole compilation, and by running the stage twice
 more. Stages before the origin need no second run: nothing differs there, or the difference has no effect. Nor
-do stages that only pass a difference on: attribution has run them with other addresses and another hash seed.
+do stages that only pass a difference on. Attribution has run them with other addresses and another hash seed,
+but on the input of one side, by the compiler of the other one: this is taken to speak for both sides.
 
 Replays, compilations and agreements are kept in the cache. What disagreed is compared again.
 """
