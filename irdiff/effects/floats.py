@@ -14,7 +14,7 @@ import operator
 import random
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.nodes import signed
@@ -64,19 +64,20 @@ class Computation(NamedTuple):
 
     def disturbed(self, results: Column, dice: random.Random) -> tuple[Bits, ...]:
         """Other results that the operation might have as well."""
-        size, chance = SIZES[self.formats[0]], dice.random
+        size, error, chance = SIZES[self.formats[0]], self.error, dice.random
         whole = to_ints(results, size * len(self.formats))
-        columns = [decoded(kind, [each >> size * n for each in whole]) for n, kind in enumerate(self.formats)]
-        for row in range(len(whole)):
-            for kind, column in zip(self.formats, columns, strict=True):
-                factor = 1 + self.error * (2 * chance() - 1)
-                column[row] = column[row] * factor + SMALLEST[kind] * (2 * chance() - 1)
-        parts = [encoded(kind, column) for kind, column in zip(self.formats, columns, strict=True)]
-        return tuple(_joined(size, *parts))
+        halves = [decoded(kind, [each >> size * n for each in whole]) for n, kind in enumerate(self.formats)]
+        values = [each for row in zip(*halves, strict=True) for each in row]
+        least = SMALLEST[self.formats[0]]
+        values = [value * (1 + error * (2 * chance() - 1)) + least * (2 * chance() - 1) for value in values]
+        parts = encoded(self.formats[0], values)
+        return tuple(_joined(size, *(parts[n :: len(halves)] for n in range(len(halves)))))
 
 
-def _joined(size: int, *parts: Sequence[int]) -> Iterator[int]:
+def _joined(size: int, *parts: Sequence[int]) -> Iterable[int]:
     """Integers that consist of parts, the lowest first."""
+    if len(parts) == 1:
+        return parts[0]
     return (sum(part << size * n for n, part in enumerate(row)) for row in zip(*parts, strict=True))
 
 
@@ -96,9 +97,14 @@ def to_ints(column: Column, width: int = 32) -> list[int]:
 
 
 def decoded(kind: str, column: Column) -> list[float]:
-    if any(isinstance(each, float) for each in column):
-        return [each if isinstance(each, float) else decoded(kind, [each])[0] for each in column]
-    whole = to_ints(column, SIZES[kind])
+    mask = (1 << SIZES[kind]) - 1
+    try:
+        whole = [each & mask for each in column]  # type: ignore[operator]
+    except TypeError:  # literals and vectors
+        return [
+            each if isinstance(each, float) else decoded(kind, [to_int(each, SIZES[kind])])[0]
+            for each in column
+        ]
     if kind == "bf16":
         kind, whole = "f32", [each << 16 for each in whole]
     letter, integer = _FORMATS[kind]

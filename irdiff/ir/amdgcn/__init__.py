@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from irdiff.findings import Finding
 from irdiff.ir import loops, opcode_classes
 from irdiff.ir.amdgcn.opcodes import TABLE, class_of
+from irdiff.ir.amdgcn.operand_texts import NAMES
 from irdiff.ir.amdgcn.program_reader import read
 from irdiff.ir.amdgcn.rules import rows
 from irdiff.ir.amdgcn.waits import marked
@@ -35,7 +36,6 @@ __all__ = [
 
 TITLE = "assembly"
 HAS_REGISTERS = True
-NAMES = re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])")
 WIDE_ACCESSES: tuple[str, ...] = ("load_global_128", "store_global_128", "load_shared_128")
 PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=False, marked=marked)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (

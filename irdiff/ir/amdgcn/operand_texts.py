@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from irdiff.ir.program import Operand, ReadError, Verbatim
 from irdiff.ir.ptx.operands import split
 
+NAMES = re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])")
+"""Registers whose numbers are assigned."""
 _RANGE = re.compile(r"([vsa]|ttmp)\[(\d+):(\d+)\]$")
 _SINGLE = re.compile(r"(?:[vsa]\d+|vcc|vcc_lo|vcc_hi|exec|exec_lo|exec_hi|m0|scc|ttmp\d+|flat_scratch\w*)$")
 NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")

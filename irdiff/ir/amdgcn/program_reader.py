@@ -20,6 +20,7 @@ from irdiff.ir.amdgcn.kernel_code import pointer_to_arguments, under_modes, with
 from irdiff.ir.amdgcn.opcodes import READS_RESULT, TWO_RESULTS
 from irdiff.ir.amdgcn.operand_texts import (
     BYTES,
+    NAMES,
     NUMBER,
     SCALAR_LOAD,
     change_of,
@@ -48,7 +49,7 @@ from irdiff.ir.program import (
     instruction,
 )
 
-_REGISTER = re.compile(r"\b([vsa](?:\d+\b|\[\d+:\d+\]))")
+_REGISTER = re.compile(f"({NAMES.pattern})")
 _LABEL = re.compile(r"([.\w$]+):$")
 _OFFSET = re.compile(r"offset:(-?\w+)")
 _HINT = "nt"
