@@ -258,18 +258,6 @@ def _halves(own: Computation) -> Computation:
     return own._replace(function=computed, formats=own.formats * 2)
 
 
-def _dot(target: str, source: str) -> Computation:
-    """Of two pairs, and what is added."""
-
-    def computed(one: Column, other: Column, added: Column, *_: Column) -> Column:
-        pairs = [to_ints(each) for each in (one, other)]
-        factors = [decoded(source, [each >> shift for each in pair]) for shift in (0, 16) for pair in pairs]
-        columns = *factors, decoded(target, added)
-        return encoded(target, [a * b + c * d + e for a, b, c, d, e in zip(*columns, strict=True)])
-
-    return Computation(computed, (target,), ERRORS[target])
-
-
 def _pair(own: Computation | None, *, is_high_first: bool) -> Computation | None:
     if own is None:
         return None
@@ -465,8 +453,6 @@ def _of_llvm(name: str) -> Computation | None:
         return _compared(rest[0], _LLVM_TYPES[rest[1]])
     if found := re.match(rf"(llvm\.(?:nvvm\.|amdgcn\.)?(\w+?))(?:\.(?:approx|full|rn|ftz))*\.{_TYPE}$", word):
         return _real(_NATURAL.get(found[1], found[2]), found[3])
-    if found := re.match(r"llvm\.amdgcn\.fdot2\.(f32|b?f16)\.(b?f16)$", word):
-        return _dot(found[1], found[2])
     found = re.match(r"llvm\.nvvm\.(\w+?)(?:\.\w+)*?\.(f|d)$", word)
     names = {"fmax": "max", "fmin": "min"}
     return _real(names.get(found[1], found[1]), "f32" if found[2] == "f" else "f64") if found else None
