@@ -193,6 +193,6 @@ def _has_one_order(values: Values) -> bool:
     )
 
 
-_OF_A_RUN = re.compile(r"clock|timer|%pm\d|smid|warpid|activemask|s_mem(?:real)?time|s_getreg")
+_OF_A_RUN = re.compile(r"clock|timer|%pm\d|smid|warpid|gridid|activemask|s_mem(?:real)?time|s_getreg")
 _EXCHANGES = re.compile(r"cas|exch|cmpswap|cmpst|swap")
 """Of atomic operations, those that leave what the last thread wrote."""
