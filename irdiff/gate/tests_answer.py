@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from irdiff.model import Case, Run, Sides, StageStatus, TestAnswer, TestsAnswer, TestStatus, Verdict
 from irdiff.resolve.recorded_tests import RecordedTest
@@ -122,8 +123,30 @@ def _voids(run: Run, test_cases: TestCases, compared: _ComparedTest) -> Iterator
             yield f"looks at {stage}, whose text is not the same on both sides"
     if differing := _differing(test_cases, compared.sides):
         yield f"it reads {differing}, which differs"
+    if named := _named(test_cases, compared.sides):
+        yield f"it may read {named}, which differs, and which its source names"
     if run.runtime:
         yield f"the runtime differs: {run.runtime[0].path}"
+
+
+def _named(test_cases: TestCases, tests: Sides[RecordedTest | None]) -> str | None:
+    """Returns a data file that differs, and whose name stands in a source that this test read: code below
+    Python may read it, or the test may ask only whether it is there.
+    """
+    base, head = (recording.every_file for recording in test_cases.recordings)
+    differing = {name for name in base.keys() | head.keys() if base.get(name) != head.get(name)}
+    sources = [
+        recording.texts.get(name, "")
+        for recording, test in zip(test_cases.recordings, tests, strict=True)
+        for name in (test.read if test else ())
+    ]
+    names = sorted(name for name in differing if not name.endswith(".py"))
+    return next((name for name in names if any(_is_named(name, text) for text in sources)), None)
+
+
+def _is_named(file: str, source: str) -> bool:
+    """In quotation marks or behind a slash: a comment may have the word, too."""
+    return any(f"{mark}{Path(file).name}" in source for mark in "\"'/")
 
 
 def _differing(test_cases: TestCases, tests: Sides[RecordedTest | None]) -> str | None:

@@ -6,6 +6,7 @@ The worker runs pytest (`worker/record/pytest_session.py`). A recording is cache
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -117,10 +118,30 @@ class Recording:
     @cached_property
     def files(self) -> Mapping[str, str]:
         """Returns the digest of each file that a test read."""
-        names = {name for test in self.tests.values() for name in test.read}
+        return {name: sha256(content) for name, content in self._contents.items()}
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """Returns the text of each Python file that a test read."""
+        sources = ((name, content) for name, content in self._contents.items() if name.endswith(".py"))
+        return {name: content.decode(errors="replace") for name, content in sources}
+
+    @cached_property
+    def every_file(self) -> Mapping[str, str]:
+        """Returns the digest of each file of the tree. That of a link is where it points to."""
+        paths = (path for path in self.tree.rglob("*") if path.is_symlink() or path.is_file())
         return {
-            name: sha256((self.tree / name).read_bytes()) for name in names if (self.tree / name).is_file()
+            str(path.relative_to(self.tree)): sha256(
+                os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            )
+            for path in paths
+            if ".git" not in path.parts
         }
+
+    @cached_property
+    def _contents(self) -> Mapping[str, bytes]:
+        names = {name for test in self.tests.values() for name in test.read}
+        return {name: (self.tree / name).read_bytes() for name in names if (self.tree / name).is_file()}
 
 
 @dataclass(frozen=True, kw_only=True)

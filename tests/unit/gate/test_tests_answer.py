@@ -163,6 +163,22 @@ def test_a_test_whose_files_differ_is_not_known(file):
     )
 
 
+@pytest.mark.parametrize(("file", "status"), [("tests/w.bin", "not known"), ("tests/x.bin", "unchanged")])
+def test_a_test_whose_source_names_a_file_that_differs_is_not_known(file, status, tmp_path):
+    """C++ may read it, which Python does not see."""
+    sides = []
+    for side in ("base", "head"):
+        tree = tmp_path / side
+        (tree / "tests").mkdir(parents=True)
+        (tree / "tests" / "test_ops.py").write_text('torch.from_file("tests/w.bin")')
+        (tree / file).write_text(side)
+        test = replace(TEST, read=("tests/test_ops.py",))
+        sides.append(Recording(folder=Path("/recorded"), tests={TEST.name: test}, uncollected={}, tree=tree))
+    (test,) = answered(*sides).tests
+    assert test.status == status
+    assert not test.reason or test.reason.startswith(f"it may read {file}, which differs")
+
+
 def test_a_test_of_one_side_is_not_known_where_its_launches_are_those_of_others():
     renamed = replace(TEST, name="tests/test_ops.py::test_sum[1]")
     found = answered(recording(TEST), recording(renamed))
