@@ -79,8 +79,8 @@ def _both(stage: str, base: Sequence[str], head: Sequence[str]) -> tuple[_Text, 
 
 
 MARK_LEGEND = (
-    "a name that ends in ' is numbered as on base: irdiff paired the line that computes it with no line of "
-    "head (the line may have moved)"
+    "lines of base have head's names for the same values; a name that ends in ' has the number of base, "
+    "because irdiff found no value of head for it"
 )
 
 

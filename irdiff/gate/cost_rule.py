@@ -10,6 +10,8 @@ from irdiff.gate.timings import TimedCase
 from irdiff.model import Case, Expected, ExpectedTime
 from irdiff.timing.results import Speed
 
+_TOO_WIDE = "the interval or the noise is too wide to decide"
+
 
 def objection(rule: CostRule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
     if timings:
@@ -48,11 +50,11 @@ def _undecided(rule: CostRule, timings: Sequence[TimedCase]) -> Objection | None
             return unknown(timed.fault)
         if timed.low_percent is None or timed.high_percent is None:
             return unknown(f"not measured on {timed.device}: {timed.reason}")
-        if timed.speed in (Speed.SLOWER, Speed.FASTER):
+        if timed.speed is Speed.FASTER:
             continue
         if not timed.enough or timed.high_percent > rule.percent:
-            note = timed.note if timed.speed is Speed.UNCLEAR else ""
-            return unknown(f"measured {timed.interval}{BUT}{note or 'the interval is too wide to decide'}")
+            note = (timed.speed is Speed.UNCLEAR and timed.note) or _TOO_WIDE
+            return unknown(f"measured {timed.interval}{BUT}{note}")
     return None
 
 
