@@ -57,8 +57,9 @@ _RECORDED = (
     "lit_path",
     is_flag=False,
     flag_value="",
-    help="Write a FileCheck test of the origin's pass instead, to this file. If you name no file: to "
-    "test.mlir in the --save folder, or to stdout if there is no --save.",
+    metavar="[FILE]",
+    help="Instead, write a FileCheck test of the origin's pass to FILE. `--lit` without FILE writes "
+    "test.mlir in the --save folder, or to stdout without --save.",
 )
 @click.option(
     "--save",

@@ -134,7 +134,7 @@ pack_option = click.option(
 bump_option = click.option(
     "--bump",
     is_flag=True,
-    help="Add what judges a new release: distributions of figures, outliers, changed cases by family.",
+    help="Add what helps to judge a new release: distributions of figures, outliers, families.",
 )
 markdown_option = click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown here.")
 origin_option = click.option(

@@ -79,8 +79,8 @@ def _both(stage: str, base: Sequence[str], head: Sequence[str]) -> tuple[_Text, 
 
 
 MARK_LEGEND = (
-    "lines of base have head's names for the same values; a name that ends in ' has the number of base, "
-    "because irdiff found no value of head for it"
+    "names in lines of base are replaced by those of head where irdiff matched the values; a name that ends "
+    "in ' is base's own: no value of head was matched"
 )
 
 

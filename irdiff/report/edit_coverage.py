@@ -102,7 +102,11 @@ def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
 
 def not_looked_at(run: Run) -> list[str]:
     """Lists clauses for what differs, or may differ, and is in no case. Without any the run is whole."""
-    runtime = ["the runtime differs, and was not compared"] if run.runtime else []
+    runtime = (
+        ["files of Triton that run at a launch differ, and what they do was not compared"]
+        if run.runtime
+        else []
+    )
     return [*_not_reached(run), *runtime, *run.unexamined]
 
 

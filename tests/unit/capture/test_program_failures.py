@@ -65,5 +65,5 @@ def test_a_long_error_is_cut_and_not_the_answer():
     changed = runs.case("program/run:run/add@sm_90", Verdict.CHANGED)
     first = headline.of(runs.run(case(Verdict.FAILING, long, long), changed))
     assert "fails on both sides" in first
-    assert "1 of 1 case changed" in first
+    assert "1 of 1 compared case changed" in first
     assert len(first) < 400

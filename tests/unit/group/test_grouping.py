@@ -167,7 +167,5 @@ def test_what_a_proof_leaves_open_includes_the_instructions_of_an_access():
     changed = runs.case(verdict=Verdict.CHANGED)
     assert report_classes.class_of(changed, effects, is_asked_for=False) == (
         ReportClass.SAME,
-        (
-            "proved: same accesses, same values; registers, instructions or an order that does not matter differ",
-        ),
+        ("proved: same accesses, same values. Only registers, instructions or an irrelevant order differ",),
     )
