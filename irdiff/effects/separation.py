@@ -30,6 +30,7 @@ from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
+from irdiff.ir.blocks import sources_first
 from irdiff.ir.program import PRIVATE, Act
 
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Act.SYNC, Act.OPAQUE})
@@ -276,15 +277,9 @@ def _felt(one: Event, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:
 
 def is_divided(side: NumberedFunction, barrier: Event) -> bool:
     """True if another branch has the same barrier, where specialized warps may meet."""
-    ahead, seen, open_ = [0] * len(side.graph), {0}, [0]
-    while open_:  # `ahead` of an open block is still 0, so no way leads through the next round of a loop
-        number, targets = open_[-1], side.graph[open_[-1]].targets
-        if new := [target for target in targets if target not in seen]:
-            seen.add(new[0])
-            open_.append(new[0])
-        else:
-            ahead[number] = functools.reduce(operator.or_, (ahead[each] for each in targets), 1 << number)
-            open_.pop()
+    ahead, targets = [0] * len(side.graph), [node.targets for node in side.graph]
+    for number in reversed(sources_first(targets)):  # a way back leads to a 0, so to no next round of a loop
+        ahead[number] = functools.reduce(operator.or_, (ahead[each] for each in targets[number]), 1 << number)
     places = {
         number
         for number, block in enumerate(side.blocks)

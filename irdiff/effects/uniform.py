@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from irdiff.effects import order, races
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.ir.blocks import sources_first
 from irdiff.ir.program import PRIVATE, Act
 from irdiff.ir.synchronization import ONLY_WAITS
 
@@ -92,7 +93,7 @@ class Uniform:
     def _choosing(self) -> list[list[int]]:
         """By block, the conditions that decide by which edge threads come to it."""
         conditions: list[list[int]] = [[] for _ in self._targets]
-        ranks = _ranks(self._targets)
+        ranks = {number: n for n, number in enumerate(sources_first(self._targets))}
         for branch, targets in enumerate(self._targets):
             condition = self._side.blocks[branch].condition
             if condition is not None and len({*targets}) > 1:
@@ -206,20 +207,6 @@ def _meetings(targets: Sequence[Sequence[int]], ranks: Mapping[int, int], branch
         for target in targets[number] if number != branch else ():
             coming.setdefault(target, set()).add(name)
     return {number for number, name in names.items() if number == name}
-
-
-def _ranks(targets: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Returns the place of each block in an order in which it follows all blocks that lead to it, but for
-    those that lead back to the start of a loop.
-    """
-    left, entered, open_ = list[int](), {0}, [0]
-    while open_:
-        if new := [target for target in targets[open_[-1]] if target not in entered]:
-            entered.add(new[0])
-            open_.append(new[0])
-        else:
-            left.append(open_.pop())
-    return {number: place for place, number in enumerate(reversed(left))}
 
 
 def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[int]:

@@ -49,6 +49,23 @@ def successors(ins: CodeInstruction, count: int) -> list[int]:
     return [ins.target, *after] if leads.to_target and ins.target is not None else after
 
 
+def sources_first(targets: Sequence[Sequence[int]]) -> list[int]:
+    """Returns the blocks that the first one leads to, each behind all that lead to it, except for the way
+    back in a loop.
+    """
+    left, entered, open_ = list[int](), {0}, [(0, iter(targets[0]))]
+    while open_:
+        number, ways = open_[-1]
+        new = next((target for target in ways if target not in entered), None)
+        if new is None:
+            left.append(number)
+            open_.pop()
+        else:
+            entered.add(new)
+            open_.append((new, iter(targets[new])))
+    return left[::-1]
+
+
 def block_starts(instructions: Sequence[CodeInstruction]) -> list[int]:
     count, starts = len(instructions), {0}
     for ins in instructions:

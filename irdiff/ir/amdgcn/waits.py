@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from irdiff.ir.blocks import sources_first
 from irdiff.ir.program import EARLY, PRIVATE, Act, BlockNode, Early, Effect, Graph, Instruction, Operation
 
 _WAIT = "s_waitcnt "
@@ -168,7 +169,7 @@ def _is_seen(effect: Effect) -> bool:
 def marked(graph: Graph) -> Graph:
     """The graph without waits, and with another name for what reads too early."""
     entering = [_Pending() for _ in graph]
-    rank = {number: n for n, number in enumerate(_sources_first(graph))}
+    rank = {number: n for n, number in enumerate(sources_first([node.targets for node in graph]))}
     waiting = set(range(len(graph)))
     while waiting:
         number = min(waiting, key=rank.__getitem__)
@@ -182,21 +183,6 @@ def marked(graph: Graph) -> Graph:
         node._replace(block=node.block._replace(instructions=tuple(_through(node, state))))
         for node, state in zip(graph, entering, strict=True)
     )
-
-
-def _sources_first(graph: Graph) -> list[int]:
-    """Returns the blocks, each behind all that lead to it, except for the way back in a loop."""
-    ended, seen, path = list[int](), {0}, [(0, iter(graph[0].targets))]
-    while path:
-        number, targets = path[-1]
-        new = next((each for each in targets if each not in seen), None)
-        if new is None:
-            ended.append(number)
-            path.pop()
-        else:
-            seen.add(new)
-            path.append((new, iter(graph[new].targets)))
-    return ended[::-1]
 
 
 def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
