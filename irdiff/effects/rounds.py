@@ -115,19 +115,18 @@ class LoopVariable(NamedTuple):
 def variables(side: NumberedFunction, joins: _Joins) -> dict[int, LoopVariable]:
     """The variables of loops, by number."""
     values, fastest, last = side.values, defaultdict[int, int](int), dict[int, int | None]()
-    steps = dict[int, tuple[int, int]]()
+    steps = dict[int, tuple[int, int, int]]()
     for number, entering in joins.items():
         begin, growth = _step(values, joins, number) or (0, 0)
         if growth and (start := values.value_of(begin)) is not None:
             block = values.keys[number][1]
-            steps[number] = start, growth
+            steps[number] = block, start, growth
             fastest[block] = max(fastest[block], abs(growth))
             if block not in last:
                 last[block] = _last_round(side, joins, block, is_first=entering[0] != begin)
     return {
-        number: LoopVariable(block, *step, last[block], fastest[block])
-        for number, step in steps.items()
-        for block in [values.keys[number][1]]
+        number: LoopVariable(block, start, growth, last[block], fastest[block])
+        for number, (block, start, growth) in steps.items()
     }
 
 

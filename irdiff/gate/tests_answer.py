@@ -133,15 +133,13 @@ def _named(test_cases: TestCases, tests: Sides[RecordedTest | None]) -> str | No
     """Returns a data file that differs, and whose name stands in a source that this test read: code below
     Python may read it, or the test may ask only whether it is there.
     """
-    base, head = (recording.every_file for recording in test_cases.recordings)
-    differing = {name for name in base.keys() | head.keys() if base.get(name) != head.get(name)}
     sources = [
         recording.texts.get(name, "")
         for recording, test in zip(test_cases.recordings, tests, strict=True)
         for name in (test.read if test else ())
     ]
-    names = sorted(name for name in differing if not name.endswith(".py"))
-    return next((name for name in names if any(_is_named(name, text) for text in sources)), None)
+    names = (name for name in test_cases.differing_data if any(_is_named(name, text) for text in sources))
+    return next(names, None)
 
 
 def _is_named(file: str, source: str) -> bool:

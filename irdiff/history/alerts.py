@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from irdiff.compare import statistics
 from irdiff.history import change_points, steps
-from irdiff.history.lines import WRONG_OUTPUTS, SeriesLines, TimingLine, VersionPair
+from irdiff.history.lines import SeriesLines, TimingLine, VersionPair
 from irdiff.history.steps import Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 from irdiff.report import templates
-from irdiff.timing.results import OutputStatus
+from irdiff.timing.results import BAD_OUTPUTS, OutputStatus
 
 _SPILLS = {fact for statistic in statistics.SPILLS for fact in statistic.facts}
 _HAS_CODE = {*COMPARED_VERDICTS, Verdict.FIXED, Verdict.ADDED}
@@ -144,7 +144,7 @@ def _other_outputs(series: SeriesLines, last: int) -> Iterator[OtherOutputs]:
         for line in lines:
             newest, before = line.outputs[last], [each for each in line.outputs[:last] if each]
             if newest and before and _is_other(newest, before):
-                words = newest if newest in WRONG_OUTPUTS else "different"
+                words = newest if newest in BAD_OUTPUTS else "different"
                 yield OtherOutputs(case_id=case, gpu=line.gpu, outputs=words)
 
 
@@ -152,9 +152,9 @@ def _is_other(newest: str, before: Sequence[str]) -> bool:
     """If the reference is the newest version, it is an older one that differs; where a still older one
     agrees, that was the wrong one.
     """
-    if newest in WRONG_OUTPUTS:
-        return before[-1] not in WRONG_OUTPUTS
-    return before[-1] == OutputStatus.DIFFERENT and WRONG_OUTPUTS.issuperset(before)
+    if newest in BAD_OUTPUTS:
+        return before[-1] not in BAD_OUTPUTS
+    return before[-1] == OutputStatus.DIFFERENT and BAD_OUTPUTS.issuperset(before)
 
 
 def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> Iterator[Slowdown]:

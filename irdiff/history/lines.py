@@ -11,7 +11,6 @@ from irdiff.history.database import Database
 from irdiff.history.versions import Version
 from irdiff.timing.results import BAD_OUTPUTS, PROCESSES
 
-WRONG_OUTPUTS = frozenset(map(str, BAD_OUTPUTS))
 Values = tuple[float | None, ...]
 """One for each version; None if unknown."""
 
@@ -168,7 +167,7 @@ def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict
     outputs_of: dict[tuple[str, str, str], list[str | None]] = defaultdict(lambda: [None] * len(places))
     for case, gpu, reference, version, outputs, is_measured, median, ratio, low, high, floor in measured:
         line, place = (case, gpu, reference), places[version]
-        if outputs_of[line][place] not in WRONG_OUTPUTS:
+        if outputs_of[line][place] not in BAD_OUTPUTS:
             outputs_of[line][place] = outputs
         if is_measured:
             points_of[line][place] = Timing(

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
 
 from irdiff.errors import NothingComparedError
@@ -48,6 +49,13 @@ class TestCases:
     """By the identity of a test, the launch ids of its cases."""
     pairs: Mapping[str, Pair]
     """By launch id."""
+
+    @cached_property
+    def differing_data(self) -> tuple[str, ...]:
+        """Returns the files that differ between the sides, or are on one side alone, but for Python files."""
+        base, head = (recording.every_file for recording in self.recordings)
+        names = (name for name in base.keys() | head.keys() if base.get(name) != head.get(name))
+        return tuple(sorted(name for name in names if not name.endswith(".py")))
 
 
 def paired(recordings: Sides[Recording], target: Target, collected: int) -> TestCases:

@@ -7,10 +7,11 @@ Kernel Arguments"). irdiff reads a kernel from its entry, so this code has to do
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from irdiff.ir.amdgcn.kernel_code import descriptor, pointer_to_arguments
+from irdiff.ir.amdgcn.kernel_code import pointer_to_arguments, preloaded_into
 from irdiff.model import CodeLine
 
 _KERNEL = re.compile(r"\.amdhsa_kernel (\S+)$")
@@ -20,15 +21,15 @@ _LOADS_ARGUMENTS = re.compile(r"s_load_dword|s_waitcnt|\.|;")
 
 def misplaced_arguments(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
     for kernel in (match[1] for line in assembly if (match := _KERNEL.match(line))):
-        settings, pointer = descriptor(assembly, kernel), pointer_to_arguments(assembly, kernel)
-        if settings.get("user_sgpr_kernarg_preload_length") and pointer and f"{kernel}:" in assembly:
-            first = int(pointer[-1][1:]) + 1 + 2 * settings.get("user_sgpr_dispatch_id", 0)
-            word_of_first = settings.get("user_sgpr_kernarg_preload_offset", 0)
-            for number, line in enumerate(assembly[(begin := assembly.index(f"{kernel}:") + 1) :], begin + 1):
-                if not _LOADS_ARGUMENTS.match(line):
-                    break
-                if (load := _LOAD.match(line)) and pointer[0] == f"s{load[2]}":
-                    register = first + int(load[3], 0) // 4 - word_of_first
-                    if int(load[1]) != register:
-                        what = f"loads an argument into s{load[1]} that a processor preloads into s{register}"
-                        yield what, (CodeLine(number=number, text=line),)
+        pointer, word_at = pointer_to_arguments(assembly, kernel), preloaded_into(assembly, kernel)
+        if word_at is None or f"{kernel}:" not in assembly:
+            continue
+        begin = assembly.index(f"{kernel}:") + 1
+        own = itertools.takewhile(_LOADS_ARGUMENTS.match, assembly[begin:])
+        for number, load in enumerate(map(_LOAD.match, own), begin + 1):
+            if not load or pointer[0] != f"s{load[2]}":
+                continue
+            register = word_at + int(load[3], 0) // 4
+            if int(load[1]) != register:
+                what = f"loads an argument into s{load[1]} that a processor preloads into s{register}"
+                yield what, (CodeLine(number=number, text=load.string),)

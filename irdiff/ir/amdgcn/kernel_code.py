@@ -25,7 +25,7 @@ def pointer_to_arguments(lines: Sequence[str], kernel: str) -> tuple[str, ...]:
 
     Source: LLVM, "User Guide for AMDGPU Backend", "Initial Kernel Execution State".
     """
-    settings = descriptor(lines, kernel)
+    settings = _descriptor(lines, kernel)
     first = sum(
         count
         for name, count in (("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2))
@@ -35,7 +35,18 @@ def pointer_to_arguments(lines: Sequence[str], kernel: str) -> tuple[str, ...]:
     return (f"s{first}", f"s{first + 1}") if has_pointer else ()
 
 
-def descriptor(lines: Sequence[str], kernel: str) -> dict[str, int]:
+def preloaded_into(lines: Sequence[str], kernel: str) -> int | None:
+    """Returns the number of the scalar register that a processor preloads the first 32 bits of the arguments
+    into, even if it preloads only later ones; None if it preloads none.
+    """
+    settings, pointer = _descriptor(lines, kernel), pointer_to_arguments(lines, kernel)
+    if not (settings.get("user_sgpr_kernarg_preload_length") and pointer):
+        return None
+    first = int(pointer[-1][1:]) + 1 + 2 * settings.get("user_sgpr_dispatch_id", 0)
+    return first - settings.get("user_sgpr_kernarg_preload_offset", 0)
+
+
+def _descriptor(lines: Sequence[str], kernel: str) -> dict[str, int]:
     """Returns what the descriptor of a kernel says of the scalar registers in which it gets its arguments."""
     begin = next((n for n, line in enumerate(lines) if line == f".amdhsa_kernel {kernel}"), len(lines))
     own = itertools.takewhile(lambda line: line != ".end_amdhsa_kernel", lines[begin:])
