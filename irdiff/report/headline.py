@@ -224,15 +224,24 @@ def _more(run: Run, *, is_first: bool) -> Iterator[str]:
     cases = (case for case in run.cases if not (failed_program(case) or conclusion.is_new_and_fails(case)))
     counts = Counter(case.verdict for case in cases)
     parts = [
-        (counts[verdict], f"{one if counts[verdict] == 1 else many} {words}".rstrip())
+        (count, f"{one if count == 1 else many} {words}{_reason(verdict, count, run)}".rstrip())
         for verdict, (one, many, words) in _MORE.items()
-        if counts[verdict]
+        if (count := counts[verdict])
     ]
     if parts:
         opening = "no case compiles on both sides: "
         (count, words), *others = parts
         first = f"{opening}{count}" if is_first else counted(count, "more case")
         yield ", ".join([f"{first} {words}", *(f"{count} {words}" for count, words in others)]) + "."
+
+
+def _reason(verdict: Verdict, count: int, run: Run) -> str:
+    """If no workload was edited, it is the same workload that launches a case with one Triton only."""
+    without = {Verdict.ADDED: "base", Verdict.REMOVED: "head"}
+    if verdict not in without or run.base.revision or run.head.revision:
+        return ""
+    one_or_many = "it" if count == 1 else "them"
+    return f" (the workload does not launch {one_or_many} with the Triton of {without[verdict]})"
 
 
 def _which(cases: Sequence[Case], run: Run) -> str:

@@ -169,4 +169,4 @@ def test_the_terminal_says_why(timings, snapshot):
 def test_a_long_first_line_is_never_cut(form, places):
     files = tuple(f"file {n} is behind a pointer of git-lfs" for n in range(20))
     run = runs.run(runs.numbered(0, Verdict.CHANGED), runs.numbered(1, Verdict.REMOVED), unexamined=files)
-    assert FORMS[form](run).count("1 more case is launched at base only.") == places
+    assert FORMS[form](run).count("1 more case is launched at base only") == places
