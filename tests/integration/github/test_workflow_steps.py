@@ -259,7 +259,7 @@ def triton(irdiff, cache, newest, tmp_path, project):
 @pytest.mark.parametrize(
     "story",
     [
-        "changes-an-option",
+        pytest.param("changes-an-option", marks=pytest.mark.wide),
         pytest.param("changes-nothing", marks=pytest.mark.wide),
         pytest.param("breaks-the-compiler", marks=pytest.mark.wide),
     ],
