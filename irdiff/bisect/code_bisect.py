@@ -1,18 +1,22 @@
 """The first commit that changes what one case compiles to.
 
-Each commit is compared with GOOD, as by `irdiff compare`. Pure: what compares is handed in.
+Each commit is compared with GOOD, as by `irdiff compare`. If a merge is the first that differs, it may have
+brought in a branch that began before GOOD; the commits of that branch are compared with its beginning. Pure:
+what compares is handed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from irdiff.bisect.commit_search import History, Search, ends, short
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Case, StageStatus, Verdict
 
-_ONE_SIDED = frozenset({Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
+_WITHOUT_CODE = frozenset({Verdict.BROKEN, Verdict.REMOVED})
+"""If BAD has the code of the case, nothing says whether a commit without it has the change of BAD."""
+_ONE_SIDED = _WITHOUT_CODE | {Verdict.FIXED, Verdict.ADDED}
 
 Compare = Callable[[str, str], Case | None]
 """The case between two commits; None where neither has it. Raises ToolchainError where one is not built."""
@@ -31,6 +35,8 @@ class FirstBadCommits:
     after: str
     tried: tuple[str, ...]
     skipped: tuple[str, ...]
+    changes_again: bool
+    """True if a later commit changes the case again before BAD."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +77,9 @@ class CodeBisection:
             report=self.report,
         )
         suspects = search.run()
+        if within := self._within_merged_branch(good, suspects):
+            tried, skipped = (*search.tried, *within.tried), (*search.skipped, *within.skipped)
+            return replace(within, tried=tried, skipped=skipped)
         before, case = self._shown(search)
         return FirstBadCommits(
             commits=suspects,
@@ -79,7 +88,25 @@ class CodeBisection:
             after=search.bad,
             tried=tuple(search.tried),
             skipped=tuple(search.skipped),
+            changes_again=self._changes_again(search.bad, bad),
         )
+
+    def _changes_again(self, first: str, bad: str) -> bool:
+        if first == bad:
+            return False
+        later = self.compare(first, bad)
+        return later is not None and self._is_bad(later, later)
+
+    def _within_merged_branch(self, good: str, suspects: Sequence[str]) -> FirstBadCommits | None:
+        """The commits of a branch that one merge brought in, if the branch itself changes the case."""
+        for tip in self.history.parents_of(suspects[0]) if len(suspects) == 1 else ():
+            try:
+                beginning = self.history.merge_base(good, tip)
+                if beginning != good:
+                    return replace(self, good=beginning, bad=tip).run()
+            except (UsageError, ToolchainError):  # it does not change the case, or cannot be built
+                continue
+        return None
 
     def _judge(self, good: str, commit: str, whole: Case) -> bool | None:
         try:
@@ -89,7 +116,8 @@ class CodeBisection:
             return None
         if case is None:  # the case came later: without it a commit is as GOOD is
             return False
-        if case.verdict is Verdict.BROKEN and whole.verdict is not Verdict.BROKEN:
+        if case.verdict in _WITHOUT_CODE and case.verdict is not whole.verdict:
+            self.report(f"bisect: {short(commit)} is skipped: since GOOD the case is {case.verdict} there")
             return None
         return self._is_bad(case, whole)
 

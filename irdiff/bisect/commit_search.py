@@ -1,7 +1,8 @@
 """The search for the first bad commit between two revisions, or in a list of sides.
 
-Git says which commit to try next (`rev-list --bisect-all`), so merges are right. A commit that cannot be
-judged is skipped, as git does.
+Git says which commit to try next (`rev-list --bisect-all`), so merges are right. Only descendants of GOOD are
+tried: a branch that began before GOOD lacks what GOOD has, so its commits differ from GOOD whatever they do.
+A commit that cannot be judged is skipped, as git does.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class History(Protocol):
     def merge_base(self, one: str, other: str) -> str: ...
 
     def order(self, bad: str, goods: Sequence[str]) -> list[str]:
-        """The commits of BAD that are in no good one, those that halve them best first."""
+        """The commits between the first good one and BAD that are in no good one, those that halve them best
+        first.
+        """
         ...
 
     def parents_of(self, commit: str) -> list[str]: ...
@@ -46,7 +49,7 @@ class GitHistory:
         return repository.merge_base(self._store, one, other)
 
     def order(self, bad: str, goods: Sequence[str]) -> list[str]:
-        out = self._store.git("rev-list", "--bisect-all", bad, "--not", *goods).decode()
+        out = self._store.git("rev-list", "--bisect-all", "--ancestry-path", bad, "--not", *goods).decode()
         return [line.split()[0] for line in out.splitlines() if line]
 
     def parents_of(self, commit: str) -> list[str]:

@@ -54,9 +54,9 @@ def bisect_command(
 ) -> None:
     """Find the first commit after GOOD, up to BAD, that changes the code of a case.
 
-    Without --stage the machine code decides. Commits that cannot be built are skipped. A list of releases
-    (triton==3.7.1 triton==3.8.0 …), or of LLVMs or assemblers (llvm:PATH llvm:PATH … --from triton==3.9.0),
-    is searched in the order it is given in.
+    Without --stage the machine code decides. Commits that cannot be built, or that lack the case, are
+    skipped. A list of releases (triton==3.7.1 triton==3.8.0 …), or of LLVMs or assemblers
+    (llvm:PATH llvm:PATH … --from triton==3.9.0), is searched in the order it is given in.
     """
     name = case_id.partition("@")[2]
     if not name or ":" not in case_id:
@@ -134,6 +134,7 @@ def _as_json(finding: FirstBadCommits, diff: list[Text]) -> dict[str, object]:
         "diff": [line.plain for line in diff],
         "tried": finding.tried,
         "skipped": finding.skipped,
+        "changes_again": finding.changes_again,
     }
 
 
@@ -152,6 +153,8 @@ def _show(finding: FirstBadCommits, diff: list[Text], titles: list[str]) -> None
         console.print("  " + escape.terminal(title), style="bold")
     where = f" from {case.origin.stage} on" if case.origin else ""
     console.print(f"{case.verdict}{where}; {len(finding.tried)} tried, {len(finding.skipped)} skipped")
+    if finding.changes_again:
+        console.print("The code of BAD is another one: the case changes again later.")
     if case.error:
         console.print(escape.terminal(case.error))
     for line in [*diff[:_MAX_LINES], *([Text("…")] if len(diff) > _MAX_LINES else [])]:

@@ -1,13 +1,17 @@
 """The search for a commit in histories that are made up."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from irdiff import config as configuration
 from irdiff.bisect.code_bisect import CodeBisection
-from irdiff.bisect.commit_search import SideList
+from irdiff.bisect.commit_search import GitHistory, SideList
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, StageStatus, Verdict
+from irdiff.resolve.toolchains import repository
+from tests.programs.checkouts import commit, git, new_repository, write
 from tests.unit import runs
 
 CASE = "matmul/tma:fp16@sm_90"
@@ -29,10 +33,10 @@ class Search:
 
     def compare(self, base, head):
         self.built |= {base, head}
-        for commit in (base, head):
-            if commit in self.unbuildable:
-                raise ToolchainError(f"{commit} does not build\nmore")
-        places = [COMMITS.index(commit) for commit in (base, head)]
+        for side in (base, head):
+            if side in self.unbuildable:
+                raise ToolchainError(f"{side} does not build\nmore")
+        places = [COMMITS.index(side) for side in (base, head)]
         ours, theirs = (self.code[place] for place in places)
         if ours == theirs == "-":
             return None
@@ -45,7 +49,7 @@ class Search:
         }[bool(failed.base), bool(failed.head)]
         same = len({self.ttir[place] for place in places}) == 1
         status = StageStatus.IDENTICAL if same else StageStatus.CHANGED
-        verdict = Verdict.ADDED if ours == "-" else verdict
+        verdict = Verdict.ADDED if ours == "-" else Verdict.REMOVED if theirs == "-" else verdict
         return runs.case(CASE, verdict, stages={"ttir": status}, failures=failed)
 
     def find(self, good="a", bad="h", stage=None):
@@ -67,9 +71,19 @@ def test_a_commit_that_cannot_be_built_is_skipped_and_suspected():
     assert (found.before, found.case.verdict) == ("c", Verdict.CHANGED), "no parent of it can be built"
 
 
+def test_a_case_that_changes_again_is_said():
+    """As after a revert: the first change may not be what made BAD's code."""
+    assert Search("00112222").find().changes_again
+    assert not Search("00222222").find().changes_again
+
+
 def test_commits_that_do_more_than_change_the_code():
     for code, first, skipped, verdict in (
         ("000D0111", "f", ("d",), Verdict.CHANGED),
+        ("000--001", "h", ("d", "e"), Verdict.CHANGED),
+        ("00001---", "e", (), Verdict.CHANGED),
+        ("00000---", "f", (), Verdict.REMOVED),
+        ("AA000BBB", "c", (), Verdict.FIXED),
         ("11BBBBBB", "c", (), Verdict.BROKEN),
         ("------11", "g", (), Verdict.ADDED),
         ("AAAAABBB", "f", (), Verdict.FAILING),
@@ -89,3 +103,55 @@ def test_what_cannot_be_searched():
             search.find(*words)
         assert hint in (caught.value.hint or "")
         assert len(search.built) <= 2
+
+
+@dataclass
+class Repository:
+    """The case's code is the content of one file."""
+
+    place: Path
+
+    def commit(self, message, code=None):
+        write(self.place, {"code": code} if code else {})
+        commit(self.place, message)
+
+    def compare(self, base, head):
+        ours, theirs = (git(self.place, "show", f"{side}:code") for side in (base, head))
+        return runs.case(CASE, Verdict.UNCHANGED if ours == theirs else Verdict.CHANGED)
+
+    def find(self, good, bad):
+        history = GitHistory(repository.open_store(self.place, configuration.load()))
+        more = {"history": history, "compare": self.compare, "report": lambda _: None}
+        found = CodeBisection(good=good, bad=bad, case_id=CASE, stage=None, **more).run()
+        return [git(self.place, "log", "-1", "--format=%s", name) for name in found.commits]
+
+
+@pytest.fixture
+def branches(tmp_path):
+    """GOOD mends something that the side branch, which began before it, still has."""
+    made = Repository(new_repository(tmp_path / "kernels"))
+    made.commit("a mistake", "wrong")
+    git(made.place, "branch", "side")
+    made.commit("it is mended", "right")
+    git(made.place, "tag", "good")
+    git(made.place, "checkout", "-q", "side")
+    for number in range(6):
+        made.commit(f"side {number}")
+    return made
+
+
+def test_a_branch_that_began_before_good_is_not_blamed_for_what_it_lacks(branches):
+    git(branches.place, "checkout", "-q", "main")
+    git(branches.place, "merge", "-q", "--no-edit", "side")
+    branches.commit("the change", "other")
+    branches.commit("after it")
+    assert branches.find("good", "main") == ["the change"]
+
+
+def test_the_commit_of_a_merged_branch_is_found(branches):
+    branches.commit("the change", "other")
+    branches.commit("after it")
+    git(branches.place, "checkout", "-q", "main")
+    git(branches.place, "merge", "-q", "--no-edit", "-X", "theirs", "side")
+    branches.commit("after the merge")
+    assert branches.find("good", "main") == ["the change"]
