@@ -102,6 +102,8 @@ _SCRATCH = ("global_scratch", "profile_scratch")
 _POINTER_BYTES = 8
 _TENSOR_MAP_BYTES = 128
 _MAX_FLAGS = 2
+_MOST_BLOCKS = (1 << 32) - 1
+"""Of one axis of a grid, as drivers take it."""
 # element types as the compiler numbers them → CUtensorMapDataType (cuda.h), where the two differ
 _ELEMENT_TYPES = {8: 10, 9: 8, 10: 9}
 
@@ -112,6 +114,8 @@ def plan(
     """How to launch `entry` as captured. Raises AbiError where entry and launch do not agree."""
     if launch.grid is None:
         raise AbiError("no grid was captured")
+    if not all(0 <= count <= _MOST_BLOCKS for count in launch.grid):
+        raise AbiError(f"no driver launches a grid of {launch.grid}")
     choices = [_passed(launch, metadata, flags, backend) for flags in range(_MAX_FLAGS + 1)]
     parameters = next((placed for passed in choices if (placed := _placed(passed, entry)) is not None), None)
     if parameters is None:
@@ -181,25 +185,37 @@ def _scalar(argument: Argument, type_: str, value: object) -> Parameter:
     """With the captured value, or a part of a descriptor."""
     try:
         packed = pack_scalar(type_, value)
-    except (struct.error, TypeError, ValueError) as error:
+    except (struct.error, OverflowError, TypeError, ValueError) as error:
         raise AbiError(f"{argument.name}={value!r} is not a {type_}: {error}") from error
     return Parameter(name=argument.name, size_bytes=len(packed), argument=argument, value=packed)
 
 
 def pack_scalar(type_: str, value: object) -> bytes:
-    """A scalar as the kernel reads it, little-endian. Raises struct.error, TypeError, ValueError."""
+    """A scalar as the kernel reads it, little-endian. Raises struct.error, OverflowError, TypeError,
+    ValueError.
+    """
     code = _SCALARS[type_]
     if not isinstance(value, (bool, int, float, str)):
         raise TypeError(f"a {type(value).__name__}")
     if type_ == "bf16":  # the upper half of the fp32, as Triton's launcher does (`pack_bf16`)
-        return struct.pack("<f", float(value))[2:]
-    if code in "efd":
+        return _pack_fp32(float(value))[2:]
+    if code == "f":
+        return _pack_fp32(float(value))
+    if code in "ed":
         return struct.pack("<" + code, float(value))
     number = int(bool(int(value))) if type_ == "i1" else int(value)
     # values of uint64 and uint32 keep their bits
     return struct.pack(
         "<" + (code if number < 1 << (8 * struct.calcsize("<" + code) - 1) else code.upper()), number
     )
+
+
+def _pack_fp32(value: float) -> bytes:
+    """A number that is too large becomes infinite, as in C."""
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
 
 
 def _descriptor(argument: Argument, settings: object, flags: int, backend: str) -> list[Parameter]:

@@ -162,7 +162,11 @@ class LaunchCounter:
         def count(launch: LaunchToCount) -> CountedSide | NotCountedWork:
             if (kept := launch.memo.get()) is not None:
                 return kept
-            counted = _counted(launch, self._readers)
+            try:
+                counted = _counted(launch, self._readers)
+            except Exception as error:  # it must not cost the comparison, which is done but for the counts
+                words = " ".join(f"{type(error).__name__}: {error}".split())
+                return NotCountedWork(reason=f"a bug of irdiff: {words[:200]}")
             launch.memo.keep(counted)
             return counted
 

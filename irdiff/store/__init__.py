@@ -34,6 +34,7 @@ from pydantic_core import from_json
 
 from irdiff.config import DAY_S
 from irdiff.errors import StoreError
+from irdiff.store import code
 from irdiff.store.memo import Memo, MemoStep
 from irdiff.store.records import Records
 
@@ -85,6 +86,7 @@ class Store:
         """
         self._counter = itertools.count()
         self._records = Records(root)
+        self._is_code_changed = False
         weakref.finalize(self, self._records.close)
 
     @property
@@ -157,6 +159,10 @@ class Store:
         return Memo(self, step, key_of(step.name, step.code, inputs))
 
     def put_record(self, kind: str, key: str, value: object) -> None:
+        """Keeps nothing if irdiff was changed while it runs: no key would say which code made the value."""
+        if not code.is_as_loaded():
+            self._is_code_changed = True
+            return
         self.add({(kind, key): json.dumps(value)}, {}, replace=True)  # the order of a map (of stages) is kept
         self._note(kind, key)
 
@@ -201,6 +207,8 @@ class Store:
     def notes(self) -> Iterator[str]:
         for name in self._records.damaged:
             yield f"the cache's {name} is damaged and is not read any more: its records were made anew"
+        if self._is_code_changed:
+            yield "irdiff's own files changed while it ran: it kept no results from then on. Compare again"
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
@@ -15,6 +15,23 @@ _IMPORT = re.compile(
     r"^(?:from (irdiff[\w.]*) import (\([^)]*\)|[^\n]*)|import (irdiff[\w.]+))", re.MULTILINE
 )
 _WORD = re.compile(r"(?<!as )\b(?!as\b)\w+")
+
+
+def _stamps(paths: Iterable[Path]) -> Mapping[Path, tuple[int, int, int]]:
+    return {path: (stat.st_mtime_ns, stat.st_size, stat.st_ino) for path in paths for stat in [path.stat()]}
+
+
+_AT_START = _stamps(PACKAGE.rglob("*.py"))
+
+
+def is_as_loaded() -> bool:
+    """False once a file of irdiff changed since this process began, as in an update. What it computes from
+    then on may be the work of old code, of new code or of both.
+    """
+    try:
+        return _stamps(_AT_START) == _AT_START
+    except OSError:
+        return False
 
 
 @functools.cache

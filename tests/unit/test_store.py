@@ -11,7 +11,7 @@ import pytest
 
 from irdiff.cli.store_commands import store_group
 from irdiff.errors import StoreError, UsageError
-from irdiff.store import Store, key_of
+from irdiff.store import Store, code, key_of
 from irdiff.worker.compile import assembling
 from tests.texts import text_of
 from tests.unit.typed import typed
@@ -133,6 +133,19 @@ def test_all_damage_is_found_at_once(tmp_path):
     path = tmp_path / "records-1.sqlite3"
     path.write_bytes(path.read_bytes()[:5000])
     assert Store(tmp_path).remove_damaged() == ["records-1.sqlite3"]
+
+
+def test_nothing_is_kept_once_irdiff_itself_is_replaced(tmp_path, monkeypatch):
+    """As by an update: the code in memory is older than the code that keys name."""
+    module = tmp_path / "verdicts.py"
+    module.write_text("old")
+    monkeypatch.setattr(code, "_AT_START", code._stamps([module]))
+    store = Store(tmp_path / "store")
+    store.put_record("compared", "a", 1)
+    module.write_text("new code")
+    store.put_record("compared", "b", 2)
+    assert [store.get_record("compared", key) for key in "ab"] == [1, None]
+    assert "irdiff's own files changed" in "".join(store.notes())
 
 
 def test_processes_and_threads_lose_nothing(tmp_path):

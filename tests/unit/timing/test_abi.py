@@ -163,3 +163,25 @@ def test_what_amd_gpus_do_not_have_is_refused():
     sizes = {"element_type": 6, "element_bytes": 2, "swizzle": 3, "block_shape": (16, 64)}
     with pytest.raises(DeviceError, match="no CUtensorMap"):
         device.tensor_map(TensorMap(**sizes, shape=(32, 128), strides=(128, 1)), 4096)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "bits"),
+    [
+        ("fp32", 1e39, "0000807f"),
+        ("f32", -1e300, "000080ff"),
+        ("bf16", 1e39, "807f"),
+        ("fp32", 1.5, "0000c03f"),
+    ],
+)
+def test_a_number_that_is_too_large_for_its_type_is_infinite(type_, value, bits):
+    assert launch_plan.pack_scalar(type_, value).hex() == bits
+
+
+@pytest.mark.parametrize("grid", [(-1, 1, 1), (4, -3, 1), (1 << 32, 1, 1)])
+def test_a_grid_that_no_driver_takes(grid):
+    row, launch, binary = read(MIXED)
+    entry = read_entry(binary, row["metadata"]["name"], "cuda")
+    launch = dataclasses.replace(launch, grid=grid)
+    with pytest.raises(AbiError, match="no driver launches a grid"):
+        launch_plan.plan(launch, row["metadata"], entry, backend="cuda", warp_size=32)
