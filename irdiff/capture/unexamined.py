@@ -19,6 +19,7 @@ def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[
     corpora = sides.map(lambda side: side.corpus)
     return (
         *_unseen_launches(captured),
+        *_borrowed(corpora, captured),
         *_pointers(corpora, captured),
         *_absent_submodules(corpora, captured),
         *_ignored(corpora, captured),
@@ -42,6 +43,16 @@ def _unseen_launches(captured: Sequence[CapturedWorkload]) -> Iterator[str]:
     yield from clauses[:_SHOWN]
     if rest := len(clauses[_SHOWN:]):
         yield f"what {counted(rest, 'more line')} of programs launch was not compared"
+
+
+def _borrowed(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
+    """Covers kernels in workloads that one side has from the other: they are the same on both sides."""
+    for side, other in (("base", "head"), ("head", "base")):
+        folder = corpora.of(side).borrowed_workloads
+        launches = (launch for each in captured for launch in each.catalogs.of(side).launches)
+        files = {source for launch in launches for source in launch.sources}
+        if folder and any(source.startswith(f"{folder}/") for source in files):
+            yield f"{side} has no {folder}/ and took that of {other}: kernels in it were not compared"
 
 
 def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:

@@ -96,6 +96,8 @@ class Corpus:
 
     borrowed: Mapping[str, str] = field(default_factory=dict)
     """By workload, a program that the revision lacks and that is taken from another revision."""
+    borrowed_workloads: str = ""
+    """The folder of workloads, if the revision lacks it and the other one's is used."""
 
     self_contained: bool = False
     """True if it imports only itself, its packages and Triton, like the corpus that irdiff ships."""

@@ -243,7 +243,8 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None
     parts: list[object] = [plan.workloads, plan.imports]
     root = copied(tree)
     families = root / plan.workloads
-    if other is not None and not families.is_dir():
+    has_own = families.is_dir()
+    if other is not None and not has_own:
         origin = exported(other, config)
         parts.append(origin.parent.name)
         if (origin / plan.workloads).is_dir():
@@ -265,6 +266,7 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None
         pointers=pointers(tree),
         absent_submodules=absent_submodules(snap, config),
         ignored=repository.ignored(snap.store),
+        borrowed_workloads="" if has_own else plan.workloads,
     )
 
 
