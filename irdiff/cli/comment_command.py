@@ -163,9 +163,10 @@ def _dry(place: _CommentPlace, story: _Story) -> str:
 
 def _send(place: _CommentPlace, story: _Story) -> None:
     client = api.of_environment(place.repository, place.api_url)
-    number, commit = place.number, place.commit or ""
+    commit = place.commit or ""
+    numbers = [place.number] if place.number is not None else []
     if place.branch is not None:
-        number = comment.find_pull_request(client, place.branch, commit)
+        numbers = comment.find_pull_requests(client, place.branch, commit)
     if place.check:
         check = CheckRun(
             commit=commit,
@@ -177,12 +178,14 @@ def _send(place: _CommentPlace, story: _Story) -> None:
             details_url=place.url,
         )
         click.echo(f"{checks.publish(client, check)} published")
-    if number is None:
-        click.echo("no comment: no open pull request has this commit as its head")
+    if len(numbers) != 1:
+        several = ", ".join(f"#{number}" for number in numbers)
+        why = f"{several} have the same commit, and nothing says which one was compared" if numbers else ""
+        click.echo(f"no comment: {why or 'no open pull request has this commit as its head'}")
         return
     posted = comment.post(
         client,
-        number,
+        numbers[0],
         lambda limit: story.markdown(limit, url=place.url, time_label=place.time_label),
         key=place.key,
         footer=_footer(place),

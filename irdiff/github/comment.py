@@ -189,9 +189,10 @@ def _plain_login(actor: Mapping[str, Any] | None) -> str | None:
     return str(actor["login"]).removesuffix("[bot]") if actor else None
 
 
-def find_pull_request(client: Client, head: str, commit: str) -> int | None:
-    """Returns the open pull request of `OWNER:BRANCH` at a commit. The event of a fork's run names no pull
-    request: both arguments come from the event, not the run.
+def find_pull_requests(client: Client, head: str, commit: str) -> list[int]:
+    """Returns the open pull requests of `OWNER:BRANCH` at a commit: there may be one for each branch that it
+    is to be merged into. The event of a fork's run names none: both arguments come from the event, not the
+    run.
     """
     pulls: Any = client.rest(
         "GET",
@@ -199,8 +200,7 @@ def find_pull_request(client: Client, head: str, commit: str) -> int | None:
         to="look for the pull request",
         parameters={"head": head, "state": "open", "per_page": 100},
     )
-    numbers = [int(pull["number"]) for pull in pulls if pull["head"]["sha"] == commit]
-    return numbers[0] if numbers else None
+    return [int(pull["number"]) for pull in pulls if pull["head"]["sha"] == commit]
 
 
 # what a push changed, for the comment: the groups of this run against those that the comment had before

@@ -44,6 +44,8 @@ class FakeGithub:
     comments: list[Comment] = field(default_factory=list)
     state: str = "OPEN"
     head: str = COMMIT
+    others_at_head: list[int] = field(default_factory=list)
+    """Other pull requests of the same commit."""
     may_comment: bool = True
     may_check: bool = True
     page_size: int = 100
@@ -152,6 +154,7 @@ class FakeGithub:
 
     def _pulls(self, request):
         rows = [{"number": 6, "head": {"sha": "b" * 40}}, {"number": 7, "head": {"sha": self.head}}]
+        rows += [{"number": number, "head": {"sha": self.head}} for number in self.others_at_head]
         return answer_json(rows if request.args["head"] == "fork:branch" else [])
 
     def _check(self, request):

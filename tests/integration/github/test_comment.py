@@ -10,12 +10,15 @@ import re
 import pytest
 from werkzeug import Response
 
+from irdiff.cli.comment_command import comment_command
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment
 from irdiff.github.api import Client, ForbiddenError, GithubError, GithubUnreachableError
 from irdiff.github.comment import Done
 from tests.integration.github.fake_github import COMMIT, LIMIT, TOKEN, FakeGithub, answer_json, counted
+from tests.unit import runs
 from tests.unit.golden import recorded
+from tests.unit.typed import typed
 
 
 def _answer(message, status, **headers):
@@ -201,9 +204,20 @@ def test_hostile_names_are_refused():
 
 
 def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub):
-    assert comment.find_pull_request(hub.client(), "fork:branch", COMMIT) == 7
-    assert comment.find_pull_request(hub.client(), "fork:branch", "c" * 40) is None
-    assert comment.find_pull_request(hub.client(), "fork:other", COMMIT) is None
+    assert comment.find_pull_requests(hub.client(), "fork:branch", COMMIT) == [7]
+    assert not comment.find_pull_requests(hub.client(), "fork:branch", "c" * 40)
+    assert not comment.find_pull_requests(hub.client(), "fork:other", COMMIT)
+
+
+def test_pull_requests_that_share_their_commit_get_no_comment(hub, httpserver, monkeypatch, tmp_path):
+    hub.others_at_head = [8]
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    monkeypatch.setenv("GITHUB_API_URL", httpserver.url_for("/api/v3"))
+    folder = runs.saved(tmp_path / "run", runs.run())
+    place = ("--repo", "o/n", "--pr-head", "fork:branch", "--commit", COMMIT)
+    _, said = typed(comment_command, folder, *place)
+    assert "no comment: #7, #8 have the same commit" in said
+    assert not hub.comments
 
 
 def _check(count):
