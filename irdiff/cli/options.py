@@ -165,7 +165,9 @@ case_option = click.option(
     metavar="PATTERN",
     help="Only these cases: family/workload:label@target; parts and globs work; repeatable.",
 )
-tier_option = click.option("--tier", "tiers", multiple=True, type=TIERS, help="Only cases of this tier.")
+tier_option = click.option(
+    "--tier", "tiers", multiple=True, type=TIERS, help="Only cases of this tier; repeatable."
+)
 target_option = click.option(
     "--target",
     "target_names",

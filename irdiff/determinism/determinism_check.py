@@ -377,10 +377,16 @@ class Rounds:
         is_of_each = all(not members or whole.intersection(members) for members in self._groups)
         more = f"; {len(assembled)} more were only assembled again" if assembled else ""
         unanswered = {question.case_id for question, sides in self.answers.items() if sides.unanswered}
+        checked = counted(len(self.cases), "changed case")
+        if len(whole) < len(self.cases):
+            checked = (
+                f"{len(whole)} of {checked}{', at least one of each change group,' if is_of_each else ''}"
+            )
+        elif len(whole) > 1:
+            checked = f"all {checked}"
+        again = "was" if len(whole) == 1 else "were"
         return (
-            f"determinism check: {len(whole)} of {counted(len(self.cases), 'changed case')}"
-            f"{', at least one of each change group,' if is_of_each else ''} "
-            f"{'was' if len(whole) == 1 else 'were'} {how} again on each side with "
+            f"determinism check: {checked} {again} {how} again on each side with "
             f"randomized addresses{more}. Result: {self._outcome()}",
             *(
                 f"could not check {name} for determinism: it ran out of time or memory, or its worker died"

@@ -264,16 +264,17 @@ def _by(cases: Sequence[Case], run: Run) -> str:
     """Names the pass or component to ask about."""
     if _which(cases, run):
         return ""
+    first = f": {'its' if len(cases) == 1 else 'their'} code first differs in"
     if not any(case.origin and (case.origin.pass_name or case.origin.charged) for case in cases):
         stages = Counter(case.origin.stage if case.origin else "no stage" for case in cases).most_common()
-        return f", first in {_listed([f'{stage} ({count})' for stage, count in stages])}"
+        return f"{first} {_listed([f'{stage} ({count})' for stage, count in stages])}"
     counts = Counter(map(divergence.of_case, cases)).most_common()
     name, most = counts[0]
     if len(counts) == 1:
-        return f", all by {name}" if len(cases) > 1 else f", by {name}"
+        return f"{first} {name}"
     if len(counts) <= _SHOWN:
-        return f", by {_listed([f'{name} ({count})' for name, count in counts])}"
-    return f", by {len(counts)} different passes or parts of the toolchain, most often by {name} ({most})"
+        return f"{first} {_listed([f'{name} ({count})' for name, count in counts])}"
+    return f"{first} {len(counts)} different passes or parts of the toolchain, most often in {name} ({most})"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ def test_nondeterminism_names_the_program(stages, words):
 )
 def test_a_headline_names_the_part_that_made_the_stage_of_the_origin(stage, charged, by):
     case = runs.case("a/x:1@sm_90", Verdict.CHANGED, origin=runs.origin(stage, None, *charged))
-    assert f"changed on sm_90, by {by}." in headline.of(runs.run(case))
+    assert f"changed on sm_90: its code first differs in {by}." in headline.of(runs.run(case))
 
 
 def failing_programs(count):
