@@ -78,8 +78,12 @@ class CodeBisection:
         )
         suspects = search.run()
         if within := self._within_merged_branch(good, suspects):
-            tried, skipped = (*search.tried, *within.tried), (*search.skipped, *within.skipped)
-            return replace(within, tried=tried, skipped=skipped)
+            return replace(
+                within,
+                tried=(*search.tried, *within.tried),
+                skipped=(*search.skipped, *within.skipped),
+                changes_again=self._differs(within.after, bad),
+            )
         before, case = self._shown(search)
         return FirstBadCommits(
             commits=suspects,
@@ -88,21 +92,19 @@ class CodeBisection:
             after=search.bad,
             tried=tuple(search.tried),
             skipped=tuple(search.skipped),
-            changes_again=self._changes_again(search.bad, bad),
+            changes_again=self._differs(search.bad, bad),
         )
 
-    def _changes_again(self, first: str, bad: str) -> bool:
-        if first == bad:
-            return False
-        later = self.compare(first, bad)
+    def _differs(self, first: str, bad: str) -> bool:
+        later = self.compare(first, bad) if first != bad else None
         return later is not None and self._is_bad(later, later)
 
     def _within_merged_branch(self, good: str, suspects: Sequence[str]) -> FirstBadCommits | None:
-        """The commits of a branch that one merge brought in, if the branch itself changes the case."""
+        """The commits of a branch that one merge brought in, if the merge took the case's code from it."""
         for tip in self.history.parents_of(suspects[0]) if len(suspects) == 1 else ():
             try:
                 beginning = self.history.merge_base(good, tip)
-                if beginning != good:
+                if beginning != good and not self._differs(tip, suspects[0]):
                     return replace(self, good=beginning, bad=tip).run()
             except (UsageError, ToolchainError):  # it does not change the case, or cannot be built
                 continue

@@ -148,6 +148,15 @@ def test_a_branch_that_began_before_good_is_not_blamed_for_what_it_lacks(branche
     assert branches.find("good", "main") == ["the change"]
 
 
+def test_a_merge_that_takes_its_code_from_no_branch_is_named(branches):
+    branches.commit("the same mending", "right")
+    git(branches.place, "checkout", "-q", "main")
+    git(branches.place, "merge", "-q", "--no-commit", "--no-ff", "side")
+    branches.commit("the merge", "other")
+    branches.commit("after it")
+    assert branches.find("good", "main") == ["the merge"]
+
+
 def test_the_commit_of_a_merged_branch_is_found(branches):
     branches.commit("the change", "other")
     branches.commit("after it")
