@@ -784,8 +784,9 @@ class ChangedFile:
     read_by: int
     """The number of cases whose capture opened it, including those that compile it."""
     not_run: tuple[str, ...]
-    """Changed functions and new kernels that neither side ran or compiled, so they were not compared. A file
-    that no launch reads is listed only if it holds kernels.
+    """Changed functions and new kernels that neither side ran or compiled, so they were not compared:
+    `make.f` stands in `make`, and of `f (uses B)` only B differs. A file that no launch
+    reads is listed only if it holds kernels.
     """
 
 

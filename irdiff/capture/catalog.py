@@ -20,8 +20,8 @@ class Catalog:
     relative to its root.
     """
     called: tuple[str, ...] = ()
-    """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran during the capture or
-    that the frontend compiled; relative to its root.
+    """`kernels/rope.py:12:rope`: functions of a repository, by file, first line and name, that ran during the
+    capture or that the frontend compiled; relative to its root.
     """
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `WorkloadSelection.configs` left out."""

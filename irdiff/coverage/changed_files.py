@@ -3,23 +3,25 @@
 A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
 its workload opened it while it was captured (an import, a data file). What no launch reads was not compared,
 nor what changed functions do, and new kernels, that neither ran nor were compiled while any workload was
-captured. Comments, docstrings and their places are no change of a function.
+captured.
 """
 
 from __future__ import annotations
 
-import ast
 import os
-import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff.capture.pairing import CapturedWorkload
+from irdiff.coverage import changed_functions
+from irdiff.coverage.changed_functions import Place
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
 
+_Called = Sides[set[tuple[str, Place]]]
+"""Functions that ran or were compiled, by path."""
 _MAX_LINKS = 40
 """As many as the kernel follows: they may lead in a circle."""
 
@@ -36,11 +38,11 @@ def of_revisions(
     compiled, readers = _compiled(pairs, places), _read(pairs, captured, places)
     for path, cases in compiled.items():
         readers[path] |= cases
-    called: Sides[set[tuple[str, int]]] = Sides(base=set(), head=set())
+    called: _Called = Sides(base=set(), head=set())
     for of_workload in captured:
-        for place, catalog, names in zip(places, of_workload.catalogs, called, strict=True):
-            for path, _, line in (name.rpartition(":") for name in catalog.called):
-                names.update((each, int(line)) for each in place.of(path))
+        for place, catalog, ran in zip(places, of_workload.catalogs, called, strict=True):
+            for path, line, name in (function.rsplit(":", 2) for function in catalog.called):
+                ran.update((each, (int(line), name)) for each in place.of(path))
     return Reach(
         files=tuple(
             ChangedFile(
@@ -86,9 +88,7 @@ def _read(
     return cases_by_path
 
 
-def _not_run(
-    paths: Sides[str], corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
-) -> tuple[str, ...]:
+def _not_run(paths: Sides[str], corpora: Sides[Corpus], called: _Called, *, is_read: bool) -> tuple[str, ...]:
     """Changed functions and new kernels that neither side ran or compiled.
 
     None of a file that no launch reads, unless it holds kernels: it is a test or a script.
@@ -97,15 +97,24 @@ def _not_run(
     if not paths.head.endswith(".py") or not files.head.is_file():
         return ()
     texts = files.map(lambda file: file.read_text("utf-8", "replace") if file.is_file() else "")
-    names_not_run = [
-        of_workload.name
-        for of_workload in changed_functions(*texts)
-        if all(
-            (path, line) not in names
-            for path, line, names in zip(paths, of_workload.lines, called, strict=True)
+    if not is_read and not changed_functions.holds_kernels(texts.head):
+        return ()
+    try:
+        functions = changed_functions.changed_functions(*texts)
+    except SyntaxError:
+        version = ".".join(map(str, sys.version_info[:2]))
+        return (f"any of {files.head.name} (Python {version} cannot parse it)",)
+    sides = list(zip(paths, called, strict=True))
+    names = [
+        function.name
+        for function in functions
+        if not any(
+            (path, place) in ran
+            for (path, ran), places in zip(sides, function.places, strict=True)
+            for place in places
         )
     ]
-    return tuple(names_not_run) if is_read or _KERNEL.search(texts.head) else ()
+    return tuple(dict.fromkeys(names))
 
 
 def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, FileChange]:
@@ -152,57 +161,3 @@ def _links(path: Path, left: int = _MAX_LINKS) -> Iterator[Path]:
             yield link
             yield from _links(link.parent / link.readlink() / path.relative_to(place), left - 1)
             return
-
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-_KERNEL = re.compile(r"^\s*@[\w.]*jit\b", re.MULTILINE)
-_RUN_BY_THE_FRONTEND = "constexpr_function"
-"""Decorates functions that run where nobody notes it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangedFunction:
-    """A function that differs between the sides, or a kernel that base does not have."""
-
-    name: str
-    """With its class: `SwiGLU.forward`."""
-    lines: tuple[int, int]
-    """Its first line at base and at head, that of its first decorator; 0 where base does not have it."""
-
-
-def changed_functions(base: str, head: str) -> list[ChangedFunction]:
-    """None for a text that is no Python."""
-    try:
-        ours, theirs = (dict(_functions(ast.parse(text), "")) for text in (base, head))
-    except (SyntaxError, ValueError):
-        return []
-    return [
-        ChangedFunction(name=name, lines=(_first_line(ours[name]) if name in ours else 0, _first_line(node)))
-        for name, node in theirs.items()
-        if (_meaning(ours[name]) != _meaning(node) if name in ours else _is_kernel(node))
-    ]
-
-
-def _functions(node: ast.Module | ast.ClassDef, above: str) -> Iterator[tuple[str, _Function]]:
-    """Functions inside of functions belong to those."""
-    for inner in node.body:
-        if isinstance(inner, ast.ClassDef):
-            yield from _functions(inner, f"{above}{inner.name}.")
-        elif isinstance(inner, _Function):
-            decorators = " ".join(map(ast.unparse, inner.decorator_list))
-            if _RUN_BY_THE_FRONTEND not in decorators:
-                yield f"{above}{inner.name}", inner
-
-
-def _is_kernel(node: _Function) -> bool:
-    return any(_KERNEL.match(f"@{ast.unparse(decorator)}") for decorator in node.decorator_list)
-
-
-def _first_line(node: _Function) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-
-
-def _meaning(node: _Function) -> str:
-    """Decorators count for kernels alone: those of others run where the file is imported."""
-    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    return "\n".join(map(ast.dump, [*body, *(node.decorator_list if _is_kernel(node) else ())]))

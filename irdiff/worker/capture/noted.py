@@ -1,7 +1,8 @@
 """Notes which functions ran, which files were opened and what stayed unseen during the capture of a workload.
 
-A function is identified by its file, relative to the repository or corpus, and by the line of its first
-decorator or its `def`.
+A function is identified by its file, relative to the repository or corpus, by the line of its first
+decorator or its `def`, and by its name: a lambda may stand in the first line of a function, and modules and
+classes have code with a first line, too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import _posixsubprocess
 import contextlib
 import importlib.machinery
+import inspect
 import json
 import os
 import re
@@ -93,9 +95,10 @@ def note(code):
 
 
 def called():
-    """Lists the functions as `mykernels/rope.py:12`."""
-    places = ((_relative(code.co_filename), code.co_firstlineno) for code in _codes.values())
-    return sorted({f"{path}:{line}" for path, line in places if path})
+    """Lists the functions as `mykernels/rope.py:12:rope_kernel`."""
+    functions = [code for code in _codes.values() if code.co_flags & inspect.CO_OPTIMIZED]
+    places = ((_relative(code.co_filename), code.co_firstlineno, code.co_name) for code in functions)
+    return sorted({f"{path}:{line}:{name}" for path, line, name in places if path})
 
 
 def _relative(path):

@@ -9,9 +9,7 @@ from irdiff.capture.pairing import CapturedWorkload
 from irdiff.coverage import changed_files
 from irdiff.model import CaptureFailure, FileChange, Sides
 from irdiff.resolve.corpus import Corpus
-from tests.texts import text_of
 from tests.unit import runs
-from tests.unit.golden import golden
 
 CHANGED = FileChange.CHANGED
 KERNEL = "@triton.jit\ndef copy(x):\n    pass\n"
@@ -132,7 +130,7 @@ def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions):
     revisions.link("a/b.py", "kernels/k.py")
     launch = revisions.launch("a/b:c", "a/b.py")
     revisions.pair("a/b:c", launch, launch)
-    revisions.capture("a/b", called=("a/b.py:6",))
+    revisions.capture("a/b", called=("a/b.py:6:call",))
     found = revisions.reach()
     assert found is not None and found.files[0].not_run == ("settings",), "the other one ran at head"
 
@@ -156,19 +154,17 @@ def test_of_a_file_that_no_launch_reads_functions_are_named_where_it_holds_kerne
     assert [row.not_run for row in revisions.reach().files] == [("kernel",), ("call",), ("kernel",), ()]
 
 
-TEXT = text_of("changed_files/text.py")
+def test_a_function_is_told_from_others_in_its_first_line(revisions):
+    text = "@tuned(lambda: 0)\n@triton.jit\ndef kernel(x):\n    return {}\n"
+    revisions.file("k.py", text.format(1), text.format(2))
+    revisions.capture("a/b", read=("k.py",), called=("k.py:1:<lambda>",))
+    assert [file.not_run for file in revisions.reach().files] == [("kernel",)]
 
 
-def test_what_a_function_does_counts():
-    for row in golden("kernel-repositories")["edited"]:
-        found = changed_files.changed_functions(TEXT, TEXT.replace(row["old"], row["new"], 1))
-        told = [f"{each.name} {each.lines[0]}-{each.lines[1]}" for each in found]
-        assert told == row["functions"], row
-
-
-def test_lines_are_those_of_head_and_what_nobody_notes_is_not_said_to_be_idle():
-    (row,) = changed_files.changed_functions(TEXT, "\n\n" + TEXT.replace("8", "16"))
-    assert row.lines == (5, 7)
-    by_the_frontend = "@triton.constexpr_function\ndef half(n):\n    return n // 2\n"
-    for text, other in ((by_the_frontend, by_the_frontend.replace("2", "3")), ("def", "def f(): pass")):
-        assert changed_files.changed_functions(text, other) == []
+def test_nothing_is_said_to_have_run_of_a_file_that_was_not_parsed(revisions):
+    revisions.file("k.py", "def f(): pass", "def f(:")
+    revisions.file("unread.py", "def f(): pass", "@triton.jit\ndef f(:")
+    revisions.pair("a/b:c", revisions.launch("a/b:c"), revisions.launch("a/b:c"))
+    revisions.capture("a/b", read=("k.py",))
+    (words,), none = (file.not_run for file in revisions.reach().files)
+    assert words.startswith("any of k.py (Python 3.") and none == ()

@@ -337,7 +337,7 @@ def test_what_a_program_calls_is_noted_in_each_of_its_threads(load):
         thread.start()
         thread.join()
     names["late"]()
-    assert noted.called() == ["bench/run.py:1", "bench/run.py:3"]
+    assert noted.called() == ["bench/run.py:1:own", "bench/run.py:3:other"]
 
 
 def test_pytest_gives_the_modules_of_tests_absolute_paths(load, tmp_path):
@@ -347,7 +347,7 @@ def test_pytest_gives_the_modules_of_tests_absolute_paths(load, tmp_path):
     with noted.calls():
         names["test"]()
     noted.end_files()
-    assert "tests/test_k.py:1" in noted.called()
+    assert "tests/test_k.py:1:test" in noted.called()
 
 
 def test_pytest_whose_tests_fail_has_come_to_its_end(monkeypatch):
@@ -367,4 +367,4 @@ def test_what_dynamo_traces_counts_as_called(load):
     with noted.calls(), noted.paused():
         begin(SimpleNamespace(), names["traced"].__code__)
         names["other"]()
-    assert noted.called() == ["bench/run.py:1"]
+    assert noted.called() == ["bench/run.py:1:traced"]
