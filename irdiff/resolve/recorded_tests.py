@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -259,9 +260,13 @@ def _started(folder: Path) -> None:
 
 def _run(session: TestSession, target: Target, words: Sequence[str], folder: Path, config: Config) -> None:
     toolchain, log = session.toolchain, folder / "log"
-    environment = {**config.compiler_environment, **settings.environment(toolchain.settings)}
     command = [*identity.worker_command(toolchain.python, "tests"), "--out", str(folder)]
-    code = process.run_logged([*command, *session.words(target), *words], log=log, env=environment)
+    with tempfile.TemporaryDirectory(
+        prefix="irdiff-", dir=config.temporary_folder, ignore_cleanup_errors=True
+    ) as own:
+        environment = {**config.compiler_environment, "HOME": own, "TMPDIR": own}
+        environment |= settings.environment(toolchain.settings)
+        code = process.run_logged([*command, *session.words(target), *words], log=log, env=environment)
     if code == _CANNOT_WRITE:
         raise ToolchainError(
             f"{session.toolchain.spec}: what its tests launch cannot be written to {folder}",

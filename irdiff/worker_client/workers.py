@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import shutil
+import tempfile
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +20,7 @@ from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve import settings
 from irdiff.resolve.toolchains import identity
+from irdiff.store import disk_space
 from irdiff.worker.protocol import Reply
 
 if TYPE_CHECKING:
@@ -53,7 +56,9 @@ class Worker:
         *,
         randomized: bool = False,
     ) -> None:
-        environment = {**config.compiler_environment, **settings.environment(toolchain.settings)}
+        self._folder = _new_folder(config.temporary_folder)
+        own = {"HOME": self._folder, "TMPDIR": self._folder}
+        environment = {**config.compiler_environment, **own, **settings.environment(toolchain.settings)}
         if randomized:
             environment["IRDIFF_KEEP_ASLR"] = "1"
             environment["PYTHONHASHSEED"] = "1"
@@ -69,6 +74,7 @@ class Worker:
         hello = self._process.stdout.readline()
         if not hello:
             self._process.wait()
+            self._remove_folder()
             text = "\n".join(log.read_text(errors="replace").strip().splitlines()[-4:])
             raise ToolchainError(
                 f"{toolchain.spec}: irdiff's worker did not start in this toolchain:\n{text}",
@@ -78,6 +84,7 @@ class Worker:
         greeting = json.loads(hello)
         if identity.own_variables(greeting["environment"], environment) != toolchain.variables:
             self._process.kill()
+            self._remove_folder()
             raise ToolchainError(
                 f"{toolchain.spec}: {toolchain.python} sets other variables each time it is started",
                 hint="name the interpreter itself, not a script that starts it",
@@ -119,6 +126,7 @@ class Worker:
             waiting, self._pending = list(self._pending.values()), {}
         for future in waiting:
             future.set_result(EndedChild(signal=0, timed_out=False, worker_died=True))
+        self._remove_folder()
 
     def close(self) -> None:
         """Ends the worker and, through it, its children."""
@@ -130,6 +138,18 @@ class Worker:
         except process.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _new_folder(above: Path) -> str:
+    """Returns a home folder and folder of temporary files for one worker. Raises StoreError."""
+    try:
+        return tempfile.mkdtemp(prefix="irdiff-", dir=above)
+    except OSError as error:
+        raise disk_space.used_up((above,), error.strerror or str(error)) from error
 
 
 def _words(extra: ExtraPackages | None) -> list[str]:

@@ -1,6 +1,7 @@
 """What is launched is compared: edits of launches that leave all code as it is, each a workload of one repository."""
 
 import re
+from pathlib import Path
 from textwrap import indent
 
 from click.testing import CliRunner
@@ -71,6 +72,41 @@ def test_what_is_not_seen_is_named_and_never_equal(irdiff, tmp_path):
     assert {row["verdict"] for row in unseen} == {"changed"}
     assert len(unseen) == done.verdicts()["changed"] == 3
     assert "The launch of 3 could not be compared." in done.stdout, done.stdout
+
+
+GENERATES = text_of("what_is_launched/generates.py.template")
+STARTS = """\
+    import os, subprocess
+    subprocess.run(["git", "--version"])
+    os.system("make --version")
+    scale[(4,)](x, out, 4096, BLOCK=1024)
+"""
+OWN = {"home": "os.path.expanduser('~')", "temporary": "tempfile.gettempdir()"}
+
+
+def test_no_side_sees_what_the_other_one_wrote(irdiff, tmp_path):
+    """Each workload launches the kernel that lies in a folder, and writes it there if there is none."""
+    repo, run, shared = new_repository(tmp_path / "kernels"), tmp_path / "run", tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    toml = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'
+    for value in ("+ 1.0", "* 2.0"):
+        text = GENERATES.replace("VALUE", value)
+        places = {**OWN, "shared": repr(str(shared))}
+        files = {f"bench/w/{name}.py": text.replace("FOLDER", place) for name, place in places.items()}
+        write(repo, {"irdiff.toml": toml, "bench/w/starts.py": HEADER.replace("BODY", STARTS), **files})
+        commit(repo, value)
+    for _ in range(2):  # what the first run leaves is seen by the second one
+        done = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", "--out", str(run), cwd=repo)
+        verdicts = {case["workload"]: case["verdict"] for case in done.run["cases"]}
+        own = {f"w/{name}": "changed" for name in OWN}
+        assert verdicts == {**own, "w/shared": "unchanged", "w/starts": "unchanged"}, done.stdout
+        opening = done.stdout.splitlines()[0]
+        place = "/tmp/[^ ]+" if str(tmp_path).startswith("/tmp/") else re.escape(str(shared))
+        assert re.search(f"shared.py:[0-9, ]+ uses {place}, which both sides and other runs share", opening)
+        assert re.search(r"starts.py:\d+ starts make: what that launches was not compared", opening)
+        assert "home.py:" not in opening and "temporary.py:" not in opening
+    assert not (Path.home() / "generated-by-a-test").exists()
 
 
 RUNTIME = {

@@ -13,7 +13,7 @@ import importlib.machinery
 import inspect
 import json
 import os
-import re
+import pwd
 import sys
 import threading
 import types
@@ -25,6 +25,7 @@ import triton.runtime.jit
 from .. import protocol
 from ..loaded import WORKER, is_standard
 from ..record import pytest_assertions
+from . import own_folder, shared_files, started_programs
 
 _codes: dict = {}
 """{id: code}; keeps the code alive, so that its id is not reused."""
@@ -56,7 +57,6 @@ _NOT_NOTED = (
 """Imports of other packages and reads of a kernel's source are nine in ten calls, and none goes to the
 corpus.
 """
-_PYTHON = re.compile(r"(^|[/\s])python[\d.]*(\s|$)")
 _INDUCTOR = os.path.join("torch", "_inductor", "")
 
 
@@ -122,7 +122,7 @@ def watch_files():
 
     def start_noted(words, *rest):  # by it `multiprocessing` starts a process, and tells no hook
         if not any(_TRACKER in os.fsdecode(word) for word in words):
-            _on_event(_STARTED, (words,))
+            _on_start(rest[0][0], words)
         return start(words, *rest)
 
     _posixsubprocess.fork_exec = start_noted
@@ -133,6 +133,8 @@ def begin_files(folder):
     global _below, _root
     _below = os.path.join(folder, "") if folder else None
     _root = _below or ""
+    if folder:
+        shared_files.begin(folder)
     if folder and not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
         sys.meta_path.append(_LastFinder())
 
@@ -143,10 +145,27 @@ def end_files():
     folder, _below = _below, None
     if folder is None:
         return []
+    _note_files_of_the_home()
     inside = {path for path in _opened if path.startswith(folder)}
     read = {path for path in inside if os.path.isfile(path)}
     _missing.update(path[len(folder) :] for path in inside - read if not os.path.exists(path))
     return sorted(path[len(folder) :] for path in read)
+
+
+def _note_files_of_the_home():
+    """Notes files that the program looked for in its home folder, and that only the user's has."""
+    try:
+        users = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # a container may run as somebody without a name
+        return
+    for own in own_folder.entered:
+        home = os.path.join(own, "home", "")
+        for path in sorted(path for path in _opened if path.startswith(home) and not os.path.lexists(path)):
+            name = path[len(home) :]
+            if os.path.isfile(os.path.join(users, name)):
+                add_caveat(
+                    f"a program looked for ~/{name}: your home folder has it, programs get an empty one"
+                )
 
 
 def missing():
@@ -210,7 +229,8 @@ def caveat(words, *, is_compared=True):
     """Notes what only a GPU can answer, or what irdiff cannot see, with the running line of the repository.
     `is_compared=False`: the launch was not compared, which a report says in its first sentence.
 
-    Questions of Inductor belong to no line.
+    Questions of Inductor belong to no line. What was not compared is said without a line, too: a thread may
+    run no line of the repository.
     """
     if listener is not None:
         listener(words)
@@ -221,6 +241,8 @@ def caveat(words, *, is_compared=True):
             add_caveat(words, path, frame.f_lineno, is_compared=is_compared)
             return
         frame = frame.f_back
+    if frame is None and not is_compared:
+        add_caveat(words, is_compared=False)
 
 
 def value_read(words="reads a value after a launch: no kernel computed it, a GPU may give another"):
@@ -244,22 +266,70 @@ def caveats(*, is_compared=True):
 def _on_event(event, arguments):
     if _stages is not None:
         _on_stage_event(event, arguments)
-    if _below is None:
+    if _below is None or event not in _LOOKED_AT:  # `sys._getframe` is an event, too
         return
-    if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
-        _opened.add(os.path.abspath(os.fsdecode(arguments[0])))
-    elif event in ("os.fork", "os.forkpty"):
+    if sys._getframe(1).f_code.co_filename.startswith(_WORKER_CODE):
+        return
+    if event == "open":
+        if isinstance(arguments[0], (str, bytes, os.PathLike)):
+            _on_open(os.path.abspath(os.fsdecode(arguments[0])), arguments[2])
+    elif event in _CHANGES:
+        _on_change(event, arguments)
+    elif event in _FORKS:
         caveat(CHILD, is_compared=False)
+    elif event == "os.system":
+        _on_start(None, arguments[0])
     elif event in _STARTS:
-        words = arguments[_STARTS[event]]
-        words = words if isinstance(words, (list, tuple)) else [words]
-        if _PYTHON.search(" ".join(os.fsdecode(word) for word in words)):
-            caveat(CHILD, is_compared=False)
+        _on_start(*arguments[:2])
 
 
-_STARTED = "_posixsubprocess.fork_exec"
+def _on_start(program, words):
+    """words: as for `started_programs.may_launch`."""
+    name = started_programs.may_launch(program, words) if _below is not None else None
+    if name:
+        caveat(f"starts {name}: {NOT_FOLLOWED}", is_compared=False)
+
+
+def _on_open(path, flags):
+    _opened.add(path)
+    is_written = isinstance(flags, int) and flags & _WRITING
+    _note_shared(shared_files.place_of_changed(path) if is_written else shared_files.place_of_read(path))
+
+
+def _on_change(event, arguments):
+    path = arguments[_CHANGES[event]]
+    is_relative_to_a_folder = event in _AT_FOLDERS and arguments[-1] not in (-1, None)
+    if isinstance(path, int) or is_relative_to_a_folder or path in (":memory:", ""):
+        return
+    path = os.path.abspath(os.fsdecode(path))
+    if event not in _IF_THERE or os.path.lexists(path) is _IF_THERE[event]:
+        _note_shared(shared_files.place_of_changed(path))
+
+
+def _note_shared(place):
+    if place:
+        words = f"uses {place}, which both sides and other runs share: what depends on it was not compared"
+        caveat(words, is_compared=False)
+
+
+_WORKER_CODE = (os.path.join(WORKER, "capture", ""), os.path.join(WORKER, "record", ""))
+"""It opens and starts nothing for a program."""
+_CHANGES = {
+    **dict.fromkeys(
+        ("os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree", "sqlite3.connect"), 0
+    ),
+    **dict.fromkeys(("os.rename", "os.link", "os.symlink"), 1),
+}
+"""{event: which of its arguments is the changed path}"""
+_AT_FOLDERS = frozenset({"os.mkdir", "os.remove", "os.rmdir"})
+"""Their last argument is a descriptor of the folder that a path is relative to."""
+_IF_THERE = {"os.mkdir": False, "os.remove": True, "os.rmdir": True, "shutil.rmtree": True}
+"""{event: whether the path exists if the event changes something}"""
 _TRACKER = "multiprocessing.resource_tracker"
 """A process of `multiprocessing` that launches nothing."""
-_STARTS = {"subprocess.Popen": 1, "os.posix_spawn": 1, "os.exec": 1, "os.system": 0, _STARTED: 0}
-"""{event: which of its arguments is the command}"""
-CHILD = "starts another Python process: what that launches was not compared"
+_STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec"})
+"""Their first arguments are the program and its words."""
+_FORKS = frozenset({"os.fork", "os.forkpty"})
+_LOOKED_AT = frozenset({"open", "os.system", *_CHANGES, *_FORKS, *_STARTS})
+NOT_FOLLOWED = "what that launches was not compared"
+CHILD = f"starts {started_programs.PYTHON}: {NOT_FOLLOWED}"

@@ -18,13 +18,14 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import time
 
 import pytest
 from _pytest.runner import runtestprotocol
 
 from .. import storages
-from ..capture import describe, intercept, launching, noted, recorded_ir, rehearsal, stub_driver
+from ..capture import describe, intercept, launching, noted, own_folder, recorded_ir, rehearsal, stub_driver
 from ..compile import settings
 from ..serve.server import die_with_parent
 from ..texts import sha256
@@ -61,6 +62,8 @@ class TestRecorder:
         self.names, self.options = names, options
         self._compiles = False
         """True if a test also gets those texts of compiled code that only its assertions read."""
+        self._base = tempfile.gettempdir()
+        """Where each test gets a folder of its own."""
         self._test = _Test("")
         self._late: collections.Counter = collections.Counter()
         """{function: its tests that took too long}"""
@@ -102,6 +105,7 @@ class TestRecorder:
             self._compiles = compiles
             self._run_in_child(item)
         status, is_idle = _wait_for(pid)
+        own_folder.remove(self._base, pid)
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == CANNOT_WRITE:
             os._exit(CANNOT_WRITE)
         if not status or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDS_CODE):
@@ -123,6 +127,7 @@ class TestRecorder:
         code = 70
         try:
             die_with_parent()
+            own_folder.enter(self._base)
             signal.alarm(self.options.timeout)
             resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU_S, resource.RLIM_INFINITY))
             code = 0 if self._record(item) else _NEEDS_CODE
@@ -134,6 +139,8 @@ class TestRecorder:
     def _record(self, item):
         """Returns False if the test failed and had not got a text that it read."""
         self._test = test = _Test(name_of(item))
+        for _, _, words in noted.caveats(is_compared=False):  # of its module
+            test.doubt(words)
         noted.has_launched, noted.listener, noted.compiled_text = False, self._doubt, self.compiled_text
         storages.begin_entry(())
         _seed()
@@ -148,9 +155,9 @@ class TestRecorder:
         return True
 
     def _doubt(self, reason):
-        """Ends a test that starts another Python process, because launches there are never seen."""
+        """Ends a test that starts a program, because launches there are never seen."""
         self._test.doubt(reason)
-        if reason == noted.CHILD:
+        if reason.endswith(noted.NOT_FOLLOWED):
             pytest.fail(reason, pytrace=False)
 
     def append(self, captured):

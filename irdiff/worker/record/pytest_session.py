@@ -13,8 +13,9 @@ import importlib
 import json
 import os
 import sys
+import tempfile
 
-from ..capture import gpu_libraries, noted
+from ..capture import gpu_libraries, noted, own_folder
 from ..compile import settings, staged_compile
 from ..serve import extra_packages
 from ..serve.server import die_with_parent
@@ -24,6 +25,8 @@ _LEAST_PART = 50
 _QUIET = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
 
 _COLLECT = [*_QUIET, "--collect-only", "-qq"]
+_BASE = tempfile.gettempdir()
+"""The folder that irdiff deletes when the session has ended."""
 
 
 def main(words):
@@ -217,6 +220,7 @@ def _in_child(work):
     code = 70
     try:
         die_with_parent()
+        own_folder.enter(_BASE)
         work()
         code = 0
     finally:

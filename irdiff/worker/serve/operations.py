@@ -20,7 +20,7 @@ import types
 import triton
 
 from .. import protocol, run_program
-from ..capture import describe, intercept, noted, stub_driver, workloads
+from ..capture import describe, intercept, noted, own_folder, stub_driver, workloads
 from ..compile import assembling, compiling, outside, passes
 from ..texts import sha256
 from . import extra_packages
@@ -36,6 +36,8 @@ _prepared = None
 """The result of `_entries` for the workload and target of this process."""
 _read: list = []
 """Files that were opened to load and capture them."""
+_BASE = tempfile.gettempdir()
+"""The folder that irdiff deletes when the worker has ended."""
 _PROFILE = "profile"
 """The key of a request that names the file for its counters."""
 
@@ -52,6 +54,7 @@ def prepare(request):
     """
     global _prepared, _read
     mark()
+    own_folder.enter(_BASE)
     extra_packages.answer_as(request["target"])
     noted.begin_files(request.get("below"))
     if request["op"] == "catalog" and not request.get("below"):
@@ -74,6 +77,11 @@ def prepare(request):
         serve(request)
     gc.freeze()
     return served
+
+
+def forget(pid):
+    """Deletes what is left of a process that has called `prepare`, and that has ended."""
+    own_folder.remove(_BASE, pid)
 
 
 def serve(request):

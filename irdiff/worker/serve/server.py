@@ -191,9 +191,9 @@ class Hosts:
     order of their workloads, so an older one is needed again earlier.
     """
 
-    def __init__(self, key_of, prepare, serve, reply):
+    def __init__(self, key_of, prepare, serve, forget, reply):
         self.looked, self.used = 0.0, 0.0
-        self.key_of = key_of
+        self.key_of, self.forget = key_of, forget
         self.prepare, self.serve, self.reply = prepare, serve, reply
         self.by_key: dict = {}
 
@@ -253,6 +253,7 @@ class Hosts:
                 host.close()
                 _kill_group(pid)
                 self._answer_for(host, status)
+        self.forget(pid)
 
     def _answer_for(self, host, status):
         """The request whose workload ended a host gets that end as its reply; others are tried once more."""
@@ -385,10 +386,12 @@ _with_room.__code__ = _with_room.__code__.replace(co_stacksize=1 << 17)
 
 def serve_worker(requests_fd, replies_fd, operations, hello):
     """`operations` has `key_of` (what a request must have loaded), `prepare` (loads it, and returns whether
-    that has served the request too) and `serve` (returns whether this process is as it was before).
+    that has served the request too), `serve` (returns whether this process is as it was before) and `forget`
+    (called with the process id of each ended host).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is irdiff's to handle
-    run(requests_fd, replies_fd, Hosts, (operations.key_of, operations.prepare, operations.serve), hello)
+    work = (operations.key_of, operations.prepare, operations.serve, operations.forget)
+    run(requests_fd, replies_fd, Hosts, work, hello)
 
 
 def run(requests_fd, replies_fd, kind, work, hello):

@@ -3,8 +3,10 @@
 import _posixsubprocess
 import inspect
 import json
+import os
 import py_compile
 import sys
+import tempfile
 import threading
 from importlib.machinery import EXTENSION_SUFFIXES
 from operator import itemgetter
@@ -326,6 +328,85 @@ def test_processes_that_a_program_starts_are_named(load, tmp_path, monkeypatch):
     assert [(path, line) for path, line, _ in noted.caveats(is_compared=False)] == [
         (path, n) for path in ("bench/run.py", "tests/test_run.py") for n in (2, 3, 5, 6)
     ]
+
+
+STARTED = {
+    "git rev-parse HEAD 2>/dev/null | head -1": None,
+    "nvidia-smi -L; ls build && uname -a": None,
+    "c++ -I/usr/include/python3.12 -shared -o build/x.so x.cc": None,
+    "./nvidia-smi": "nvidia-smi",
+    "bench/run.sh": "run.sh",
+    "cd bench && make": "make",
+    "A=1 git log": "A=1",
+    "echo $(./run.sh)": "sh",
+    "cat > /tmp/kernels.py": "sh",
+    "python3 bench/run.py": "another Python process",
+    "env A=1 /opt/bin/python3.12 run.py": "another Python process",
+}
+
+
+@pytest.mark.parametrize(("command", "name"), STARTED.items())
+def test_each_program_that_may_launch_kernels_is_told_from_compilers_and_tools(
+    load, tmp_path, monkeypatch, command, name
+):
+    monkeypatch.chdir(tmp_path)
+    load("shared_files").begin(str(tmp_path))
+    may_launch = load("started_programs").may_launch
+    assert may_launch(None, command) == may_launch("/bin/sh", ["/bin/sh", "-c", command]) == name
+    if "A=1" not in command and name != "sh" and not set(command) & set(";&|>"):
+        assert may_launch(command.split()[0], command.split()) == name
+
+
+SHARED = text_of("worker/shares.py")
+"""Lines that end in a comment use a file that the other side may see; others do not."""
+
+
+def test_files_that_both_sides_share_are_named(load, tmp_path, monkeypatch):
+    repository, shared = tmp_path / "repository", tmp_path / "shared"
+    for folder in (repository, shared / "of_an_earlier_run", tmp_path / "mine"):
+        folder.mkdir(parents=True)
+    names = ("shared/of_an_earlier_run/sizes.json", "mine/sizes.json", "mine/kernels.py", "shared/old")
+    for name in names:
+        (tmp_path / name).write_text("1")
+    (repository / "link").symlink_to(shared)
+    monkeypatch.chdir(repository)
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.gettempdir())
+    load("own_folder").enter(str(tmp_path))
+    noted = load("noted")
+    noted.watch_files()
+    monkeypatch.setattr(load("shared_files"), "_is_open", lambda folder: folder == str(shared))  # not /tmp
+    noted.begin_files(str(repository))
+    exec(compile(SHARED, "bench/run.py", "exec"), {"shared": str(shared), "mine": str(tmp_path / "mine")})
+    noted.end_files()
+    expected = {
+        (n, line.partition("  # ")[2]) for n, line in enumerate(SHARED.splitlines(), 1) if "  # " in line
+    }
+    uncompared = {
+        (line, words.removeprefix("uses ").partition(", which both")[0].removeprefix(f"{tmp_path}/"))
+        for _, line, words in noted.caveats(is_compared=False)
+    }
+    assert uncompared == expected
+    load("own_folder").remove(str(tmp_path), os.getpid())
+    assert not (tmp_path / str(os.getpid())).exists()
+
+
+def test_a_file_that_only_the_home_folder_of_the_user_has_is_named(load, tmp_path, monkeypatch):
+    repository, users = tmp_path / "repository", tmp_path / "users"
+    for folder in (repository, users):
+        folder.mkdir()
+    (users / "tuned.json").write_text("{}")
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.gettempdir())
+    load("own_folder").enter(str(tmp_path))
+    noted = load("noted")
+    monkeypatch.setattr(noted.pwd, "getpwuid", lambda number: SimpleNamespace(pw_dir=str(users)))
+    noted.watch_files()
+    noted.begin_files(str(repository))
+    for name in ("tuned.json", "other.json"):
+        with pytest.raises(FileNotFoundError):
+            Path(f"~/{name}").expanduser().read_text()
+    noted.end_files()
+    ((_, _, words),) = noted.caveats()
+    assert words == "a program looked for ~/tuned.json: your home folder has it, programs get an empty one"
 
 
 def test_what_a_program_calls_is_noted_in_each_of_its_threads(load):

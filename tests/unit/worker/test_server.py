@@ -17,8 +17,9 @@ class Hosts(server.Hosts):
     """With hosts that are no processes."""
 
     def __init__(self, *, ready=True):
-        self.replies = []
-        super().__init__(lambda request: request["workload"], None, None, self.replies.append)
+        self.replies, self.forgotten = [], []
+        key_of, forget = (lambda request: request["workload"]), self.forgotten.append
+        super().__init__(key_of, None, None, forget, self.replies.append)
         self.ready = ready
         self.pids = itertools.count(1 << 30)
 
@@ -117,6 +118,17 @@ def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue():
     request["timed_out"] = True
     hosts.ended(pid, signal.SIGKILL)
     assert hosts.replies == [{"id": 1, "signal": 9, "timed_out": True}]
+
+
+def test_the_folders_of_each_ended_host_are_deleted(monkeypatch):
+    hosts = Hosts()
+    hosts.ask(1, 2)
+    ended = hosts.by_key["w1"].pid
+    hosts.ended(ended, 0)
+    closed = hosts.by_key["w2"].pid
+    hosts.by_key.pop("w2").close()  # as where memory is scarce
+    hosts.ended(closed, 0)
+    assert hosts.forgotten == [ended, closed]
 
 
 class Children(server.Children):

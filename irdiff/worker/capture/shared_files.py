@@ -1,0 +1,92 @@
+"""Recognizes files that both sides and other runs share: those outside of the repository's copy and of the
+folders of this capture (`own_folder`). What one side writes there may change what the other one launches.
+
+Data that a program reads elsewhere are the same for both sides, as its packages are. But Python code, and a
+file below a folder that everybody may write to, such as /tmp, may stem from another capture.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import sys
+
+import triton
+
+from ..loaded import WORKER
+from . import own_folder
+
+_OF_THE_KERNEL = ("/proc/", "/sys/")
+_CODE = ".py"
+_own: tuple = ()
+"""The repository's copy, and folders of this capture."""
+_installed: tuple = ()
+"""What the interpreter imports from before the program runs."""
+
+
+def begin(repository):
+    global _own, _installed
+    _own = _prefixes(repository, *own_folder.entered)
+    places = (os.path.dirname(os.path.realpath(triton.__file__)), WORKER, sys.prefix, sys.base_prefix)
+    _installed = _prefixes(*places, *filter(os.path.isabs, sys.path))
+
+
+def _prefixes(*folders):
+    return tuple(
+        os.path.join(place, "") for folder in folders for place in {folder, os.path.realpath(folder)}
+    )
+
+
+def is_own(path):
+    return os.path.realpath(path).startswith(_own)
+
+
+def place_of_changed(path):
+    """Returns the place that a report names; empty for a file that is not shared."""
+    path = os.path.realpath(path)
+    is_shared = not path.startswith((*_own, *_OF_THE_KERNEL)) and _is_file_or_none(path)
+    return _place(path) if is_shared else ""
+
+
+def place_of_read(path):
+    """Returns the place that a report names; empty for a file that is not shared."""
+    if path.startswith((*_own, *_installed, *_OF_THE_KERNEL)) or not os.path.isfile(path):
+        return ""
+    path = os.path.realpath(path)
+    is_shared = not path.startswith((*_own, *_installed)) and (
+        path.endswith(_CODE) or _below_open_folder(path)
+    )
+    return _place(path) if is_shared else ""
+
+
+def _is_file_or_none(path):
+    """A device or a pipe keeps nothing."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _place(path):
+    return _below_open_folder(path) or os.path.dirname(path)
+
+
+def _below_open_folder(path):
+    """Returns `/tmp/cache` for `/tmp/cache/kernels/gk.py`; empty if not everybody may write to a folder above
+    the file.
+    """
+    names = path.split(os.sep)
+    for count in range(2, len(names)):
+        if _is_open(os.sep.join(names[:count])):
+            return os.sep.join(names[: count + 1])
+    return ""
+
+
+@functools.lru_cache(maxsize=None)
+def _is_open(folder):
+    try:
+        return bool(os.stat(folder).st_mode & stat.S_IWOTH)
+    except OSError:
+        return False
