@@ -6,12 +6,18 @@ a new folder as TMPDIR (`base`), and deletes it when the worker ends.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import functools
+import importlib.machinery
 import os
 import shutil
 import tempfile
 
 entered: list = []
 """The folders that this process, and those that it was forked from, got here."""
+_FIRST_DESCRIPTOR = 900
+"""Descriptors of the folders. They are the same in each process, and below the usual limit of 1,024."""
 
 
 def _of(base, pid):
@@ -27,6 +33,27 @@ def enter(base):
     os.environ.update(HOME=home, TMPDIR=temporary, TRITON_HOME=home)
     tempfile.tempdir = None  # it remembers TMPDIR
     entered.append(folder)
+    with contextlib.suppress(OSError):  # the limit of open files is lower
+        _name_code_alike(folder)
+
+
+def _name_code_alike(folder):
+    """The name of a kernel's file reaches the machine code of its assertions, and each side has another folder.
+    So code below the folder gets a name that both sides share, and that leads to the same file.
+    """
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    number = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
+    os.close(opened)
+    loader = importlib.machinery.SourceFileLoader
+    original, inside = loader.source_to_code, os.path.join(folder, "")
+
+    @functools.wraps(original)
+    def source_to_code(self, data, path, **words):
+        if isinstance(path, str) and path.startswith(inside):
+            path = f"/proc/self/fd/{number}/{path[len(inside) :]}"
+        return original(self, data, path, **words)
+
+    loader.source_to_code = source_to_code  # type: ignore[method-assign]
 
 
 def remove(base, pid):
