@@ -38,8 +38,8 @@ def enter(base):
 
 
 def _name_code_alike(folder):
-    """The name of a kernel's file reaches the machine code of its assertions, and each side has another folder.
-    So code below the folder gets a name that both sides share, and that leads to the same file.
+    """The name of a kernel's file reaches the machine code of its assertions, and each side has another
+    folder. So code below the folder gets a name that both sides share, and that leads to the same file.
     """
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     number = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
