@@ -268,11 +268,15 @@ def _on_event(event, arguments):
         _on_stage_event(event, arguments)
     if _below is None or event not in _LOOKED_AT:  # `sys._getframe` is an event, too
         return
-    if sys._getframe(1).f_code.co_filename.startswith(_WORKER_CODE):
-        return
+    is_program = not sys._getframe(1).f_code.co_filename.startswith(_WORKER_CODE)
     if event == "open":
         if isinstance(arguments[0], (str, bytes, os.PathLike)):
-            _on_open(os.path.abspath(os.fsdecode(arguments[0])), arguments[2])
+            path = os.path.abspath(os.fsdecode(arguments[0]))
+            _opened.add(path)
+            if is_program:
+                _on_open(path, arguments[2])
+    elif not is_program:
+        return
     elif event in _CHANGES:
         _on_change(event, arguments)
     elif event in _FORKS:
@@ -291,7 +295,6 @@ def _on_start(program, words):
 
 
 def _on_open(path, flags):
-    _opened.add(path)
     is_written = isinstance(flags, int) and flags & _WRITING
     _note_shared(shared_files.place_of_changed(path) if is_written else shared_files.place_of_read(path))
 
@@ -313,7 +316,7 @@ def _note_shared(place):
 
 
 _WORKER_CODE = (os.path.join(WORKER, "capture", ""), os.path.join(WORKER, "record", ""))
-"""It opens and starts nothing for a program."""
+"""It starts nothing for a program, and opens workloads alone."""
 _CHANGES = {
     **dict.fromkeys(
         ("os.mkdir", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree", "sqlite3.connect"), 0
