@@ -87,7 +87,7 @@ class Differences:
         changed = any(paired) or conditions
         differences = list(self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}))
         differences += self._of_lanes([event for events in exchanged for event in events])
-        differences += whole_functions.pending(self._head, self._witnesses, self._sync.separation)
+        differences += whole_functions.pending(*self._sides, self._witnesses, self._sync.separation)
         if changed and not differences:
             differences = [NotShown(reason="effects differ, and where is not found")]
         if not any(isinstance(each, Hazard | NotShown) for each in differences):

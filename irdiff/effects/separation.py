@@ -12,7 +12,11 @@ be on the path, in any order (`ways`). It does not count for copies that are sti
 Some waits wait only for the older groups of copies or matrix instructions: `cp.async.wait_group 1` in a loop
 waits for the copies of earlier rounds, and not for those of the last one. Such a wait is checked twice, once
 as if it waited for all groups, and once as if the youngest group were still pending. Both checks must
-succeed.
+succeed. No wait for groups waits for what is not committed to a group yet.
+
+If only some threads pass a barrier, these are one barrier ahead of the others from there on, and meet them at
+other barriers. AMD's compiler does so on purpose, so that one half of the waves loads while the other
+multiplies. What such barriers keep apart is not known here: no change of any barrier or wait is complete.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Ac
 _SEPARATORS = re.compile(
     r"(?:bar|barrier)(?:\.cta)?\.sync|fence\.proxy\.async|tcgen05\.wait|s_barrier|llvm\..*barrier"
 )
+_OF_BLOCK = re.compile(rf"(?!bar\.warp){ways.BARRIER.pattern}")
 _MAX_ACCESSES = 700
 
 
@@ -84,6 +89,22 @@ class Separation:
     def _uniform(self) -> Uniform:
         return Uniform(self._base)
 
+    @functools.cached_property
+    def is_in_step(self) -> bool:
+        """True if all threads pass the same barriers, so that they meet in the same place of the code.
+
+        Compilers let threads choose by their numbers. Threads that load from one address are taken to get the
+        same: if they did not, they would miss one another by chance, on base, too.
+        """
+        return all(
+            of_side.is_met_by_all(event)
+            for side in (self._base, self._head)
+            for of_side in [Uniform(side, are_loads_alike=True)]
+            for block in side.blocks
+            for event in block.events
+            if _OF_BLOCK.match(event.operation.name)
+        )
+
     def lost(self, barrier: Event) -> Lost:
         """Returns accesses that barriers of this kind no longer separate."""
         kind = ways.kind_of(barrier)
@@ -102,6 +123,7 @@ class Separation:
         alike = self._alike(accesses, paths.bits)
         are_equal = ours.keys() == theirs.keys()
         is_complete = are_equal and not any(map(_is_of_llvm, ours.values())) and _is_as_ever(values, kind)
+        is_complete = is_complete and self.is_in_step and not paths.leave_running
         overlapping, maybe = list[_Pair](), list[_Pair]()
         for other in filter(paths.leads_to, accesses):
             gone, mixed = (paths.worse(other, names) for names in (frozenset({kind}), paths.kinds))
@@ -224,6 +246,8 @@ class _Paths:
             ways.WaysOfBoth(base, head, letters, bits, is_oldest=is_oldest)
             for is_oldest in ((True, False) if leaves_groups else (True,))
         ]
+        self.leave_running = any(both.left_running for both in self._both)
+        """Whether something still runs where head ends, and base waits for it."""
         self._masks: dict[frozenset[ways.Kind], int] = {}
         self._worse: dict[tuple[int, int], int] = {}
 

@@ -108,9 +108,15 @@ class Synchronization:
             return
         yield self._missed(event, (one, read))
 
-    def _missed(self, event: Event, pair: tuple[Event, Event]) -> Hazard | NotShown:
+    def _missed(
+        self, event: Event, pair: tuple[Event, Event], moved: Sequence[Event] = ()
+    ) -> Hazard | NotShown:
+        """moved: what has changed places."""
         between = f"{noun(event)} between a {noun(pair[0])} and a {noun(pair[1])}"
         what, witness = f"has no {between}, which base has", self._witnesses.ordered(*pair, event)
+        if moved and ways.is_wait_for_groups(event.operation.name):
+            what = f"does not wait for a {noun(pair[0])} before a {noun(pair[1])}, as base does"
+            witness = self._witnesses.of_all((*pair, *moved))
         if event.operation.word == "s_barrier" and ways.are_global(pair):
             reason = f"{between} is gone, and it may have been there for shared memory alone"
             return NotShown(reason=reason, witness=witness)
@@ -155,8 +161,11 @@ class Synchronization:
         )
 
     def new(self, event: Event) -> Iterator[_Difference]:
-        is_divided = _SEPARATES.match(event.operation.word) and separation.is_divided(self._head, event)
-        if is_harmless(self._head, event) and not is_divided:
+        name = event.operation.word
+        is_divided = _SEPARATES.match(name) and separation.is_divided(self._head, event)
+        is_barrier = ways.BARRIER.match(name) is not None
+        is_alone = is_divided or (is_barrier and not self.separation.is_in_step)
+        if is_harmless(self._head, event) and not is_alone:
             yield Harmless(what=f"{noun(event)} is new")
         else:
             reason = f"{noun(event)} is new, and not shown to be harmless"
@@ -172,9 +181,10 @@ class Synchronization:
         barriers = [each for each in (one, other) if each.effect.act is Act.SYNC]
         if barriers:
             lost = [self.separation.lost(each) for each in barriers]
-            if pair := next((each.pair for each in lost if each.pair), None):
-                yield self._missed(barriers[0], pair)
-                return
+            for barrier, of_it in zip(barriers, lost, strict=True):
+                if of_it.pair:
+                    yield self._missed(barrier, of_it.pair, (one, other))
+                    return
             is_late = "wait" in one.operation.word and self._is_only_between(other)
             is_barrier = not is_late and all(
                 self._is_only_between(each) or ways.is_own(each) for each in barriers

@@ -47,10 +47,15 @@ def is_harmless(side: NumberedFunction, event: Event) -> bool:
 
 
 class Uniform:
-    """Decides which values are the same in all threads of a thread block."""
+    """Decides which values are the same in all threads of a thread block.
 
-    def __init__(self, side: NumberedFunction) -> None:
+    are_loads_alike: whether threads that load from one address are taken to get the same, even if the kernel
+    writes there meanwhile.
+    """
+
+    def __init__(self, side: NumberedFunction, *, are_loads_alike: bool = False) -> None:
         self._side = side
+        self._are_loads_alike = are_loads_alike
         self._entering = {
             side.values.node("join", block, joins[register]): (block, values)
             for block, joins in enumerate(side.joins)
@@ -73,6 +78,11 @@ class Uniform:
         blocks = (n for n, block in enumerate(self._side.blocks) if event in block.events)
         conditions = (each for number in blocks for each in self._conditions(number))
         return not any(self._varies(each, event.number) for each in conditions)
+
+    def is_met_by_all(self, event: Event) -> bool:
+        """Whether all threads reach synchronization, and it acts in all of them or in none."""
+        is_alike = event.guard is None or not self._varies(event.guard, event.number)
+        return is_alike and self.is_reached_by_all(event)
 
     def _conditions(self, number: int) -> list[int]:
         """Returns the conditions of the branches that decide whether, or how often, a block runs."""
@@ -139,6 +149,8 @@ class Uniform:
             return True
         if operation.reads_anew or operation.keeps_order or not _LOADS_ALIKE.match(operation.name):
             return True
+        if self._are_loads_alike:
+            return False
         writers = (each for block in self._side.blocks for each in block.events if _may_write(each, space))
         return ".nc" not in operation.name and any(
             not order.never_meet(self._side.values, event, each)

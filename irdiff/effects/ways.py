@@ -10,7 +10,7 @@ import itertools
 import operator
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.numbering import Event, NumberedFunction
@@ -44,6 +44,11 @@ def is_of_all(values: Values, event: Event) -> bool:
     """Whether it is a barrier that all threads of a block come to."""
     is_plain = event.guard is None and [values.value_of(each) for each in event.operands] == [0]
     return is_plain and _OF_ALL.match(event.operation.name) is not None
+
+
+def is_wait_for_groups(name: str) -> bool:
+    group = GROUPS.match(name)
+    return group is not None and group[2] != "commit_group"
 
 
 Kind = tuple[str, int | None, tuple[int, ...]]
@@ -116,7 +121,9 @@ class _WayStep(NamedTuple):
     waits_for_none: bool = False
     """Whether it comes too early for all that runs in the background."""
     group: tuple[str, int] | None = None
-    """The kind of what it waits for, and how many of its youngest groups it leaves, or `_CLOSES`."""
+    """The kind of what it waits for; how many of its youngest groups it leaves, `_CLOSES` or `_ENDS_ALL`."""
+    is_wait: bool = False
+    """Whether it separates only what it waits for."""
 
 
 _Split = list[tuple[int, int]]
@@ -175,13 +182,18 @@ class WaysOfBoth:
         )
         self._together = defaultdict[int, dict[tuple[int, int], int]](dict)
         """By access, the ways of base and of head on the same paths."""
+        self.left_running = 0
+        """The accesses that still run where head ends, and that base waits for."""
         self._follow([node.targets for node in base.graph])
 
     def _follow(self, targets: Sequence[Sequence[int]]) -> None:
         new: list[dict[tuple[int, int], int]] = [{} for _ in targets]
         entered: list[dict[tuple[int, int], int]] = [{} for _ in targets]
 
-        def enter(number: int, ways: Iterable[tuple[int, int, int]]) -> None:
+        def enter(number: int, ways: Collection[tuple[int, int, int]]) -> None:
+            if not targets[number]:
+                running = (own for one, other, own in ways if other >> _STATE and not one >> _STATE)
+                self.left_running = functools.reduce(operator.or_, running, self.left_running)
             for target in targets[number]:
                 for one, other, accesses in ways:
                     if added := accesses & ~entered[target].get((one, other), 0):
@@ -244,7 +256,7 @@ def _steps(
     """By block, of the events that change ways.
 
     Neither a barrier of threads nor a fence waits for what runs in the background: its thread waits before.
-    is_oldest: whether a wait for groups ends all: so it is for what the oldest round of a loop began.
+    is_oldest: whether a wait for groups ends all of them: so it is for what the oldest round of a loop began.
     """
     events = [event for block in side.blocks for event in block.events]
     at_line = dict[int, int]()
@@ -252,10 +264,12 @@ def _steps(
         if event.number in bits:
             at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
     is_told = any(event.operation.name.startswith("cp.async.mbarrier") for event in events)
+    waits = {kind[0]: n for kind, n in letters.items() if is_wait_for_groups(kind[0])}
 
     def step(event: Event) -> _WayStep:
         name, access = event.operation.name, bits.get(event.number, 0)
-        letter = None if access else letters.get(kind_of(event))
+        is_wait = event.guard is None and name in waits  # how many groups it leaves does not count for these
+        letter = waits[name] if is_wait else None if access else letters.get(kind_of(event))
         late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
         return _WayStep(
             access=access,
@@ -264,6 +278,7 @@ def _steps(
             late=late if letter is not None else 0,
             waits_for_none=_WAITS_FOR_NONE.match(name) is not None,
             group=_group(event, side.values, is_told=is_told, is_oldest=is_oldest),
+            is_wait=is_wait_for_groups(name),
         )
 
     steps = ([step(event) for event in block.events] for block in side.blocks)
@@ -272,7 +287,7 @@ def _steps(
 
 _KINDS = "cp.async.bulk", "cp.async", "wgmma", "tcgen05"
 _SIGNALLED = "what an `mbarrier` tells of"
-_CLOSES = -2
+_CLOSES, _ENDS_ALL = -2, -1
 _STATE = _MOST + _MOST * _MOST
 """Above the separators of a way: of what kind the access runs in the background, and in which of its groups,
 the youngest first; the first is not complete. 0 where it has ended.
@@ -296,14 +311,16 @@ def _group(event: Event, values: Values, *, is_told: bool, is_oldest: bool) -> t
     kind, word = group.groups()
     if word == "commit_group":
         return kind, _CLOSES
-    if word != "wait_group" or is_oldest:
-        return kind, -1
+    if word != "wait_group":
+        return kind, _ENDS_ALL
+    if is_oldest:
+        return kind, 0
     counts = (values.value_of(each) for each in event.operands)
     return kind, next((each for each in counts if each is not None), 0)
 
 
 def _after(way: int, group: tuple[str, int]) -> int:
-    """A way behind what waits for groups, or closes one."""
+    """A way behind what waits for groups, or closes one. No `wait_group` waits for what is not committed."""
     state = (way >> _STATE) - 1
     if state < 0:
         return way
@@ -321,7 +338,7 @@ def _after(way: int, group: tuple[str, int]) -> int:
 
 def _behind(ways: Ways, step: _WayStep) -> Ways:
     """Longer by a separator, but for accesses that it comes too early for."""
-    _, _, letter, late, waits_for_none, group = step
+    _, _, letter, late, waits_for_none, group, is_wait = step
     if letter is None and group is None:
         return ways
     behind = Ways()
@@ -329,7 +346,8 @@ def _behind(ways: Ways, step: _WayStep) -> Ways:
         is_late = letter is None or (waits_for_none and way >> _STATE)
         for those, is_longer in ((accesses & late, False), (accesses & ~late, not is_late)):
             if those:
-                new = _longer(way, letter) if is_longer and letter is not None else way
-                new = _after(new, group) if group else new
+                new = _after(way, group) if group else way
+                if is_longer and letter is not None and not (is_wait and new >> _STATE):
+                    new = _longer(new, letter)
                 behind[new] = behind.get(new, 0) | those
     return behind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from irdiff.effects import order, registers_in_use, ways
 from irdiff.effects.doubts import Difference
@@ -56,19 +56,24 @@ def _of_early(base: NumberedFunction) -> Iterator[NotShown]:
 
 
 def _of_registers(base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> Iterator[NotShown]:
-    """Registers that are written while something that runs in the background still uses them."""
-    ours, theirs = map(_overwritten, (base, head))
-    for event in {
-        number: theirs[number, place] for number, place in sorted(theirs.keys() - ours.keys())
-    }.values():
-        reason = f"a register of a {noun(event)} is overwritten before the wait for it"
-        yield NotShown(reason=reason, witness=witnesses.alone(event, is_gone=False))
+    """Registers that are accessed while something in the background uses them, or with no fence behind it."""
+    ours, theirs = (registers_in_use.disturbed(side.graph) for side in (base, head))
+    reasons = (
+        "a register of a {} is overwritten before the wait for it",
+        "a register of a {} is read before the wait for it",
+        "a register is accessed, and no `wgmma.fence` stands between this and a {} that uses it",
+    )
+    for reason, one, other in zip(reasons, ours, theirs, strict=True):
+        before, after = _by_number(base, one), _by_number(head, other)
+        if new := sorted(after.keys() - before.keys()):
+            event = after[new[0]]
+            yield NotShown(reason=reason.format(noun(event)), witness=witnesses.alone(event, is_gone=False))
 
 
-def _overwritten(side: NumberedFunction) -> dict[tuple[int, int], Event]:
+def _by_number(side: NumberedFunction, uses: Iterable[registers_in_use.Use]) -> dict[tuple[int, int], Event]:
     """By the number of what uses a register, and the place of the register among those that it uses."""
     places = defaultdict[int, list[int]](list)
-    for line, place in registers_in_use.overwritten(side.graph):
+    for line, place in uses:
         places[line].append(place)
     events = (event for block in side.blocks for event in block.events)
     return {(event.number, place): event for event in events for place in places.get(event.line, ())}
@@ -120,18 +125,38 @@ def of_spacings(programs: Sides[Program], texts: Sides[Sequence[str]]) -> Iterat
             yield NotShown(reason=reason, detail=detail, witness=witness)
 
 
-def pending(head: NumberedFunction, witnesses: Witnesses, separation: Separation) -> Iterator[Difference]:
+def pending(
+    base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses, separation: Separation
+) -> Iterator[Difference]:
     """Accesses that may still run at a barrier of head, where base waits for them."""
     barriers = [event for block in head.blocks for event in block.events if event.pending]
+    running = [dict(_pending(side)) for side in (base, head)]
     for barrier in {ways.kind_of(each): each for each in barriers if not each.operation.early}.values():
         lost = separation.lost(barrier)
+        kind = ways.kind_of(barrier)
+        are_fewer = any(
+            not running[1][each.number] <= running[0].get(each.number, set())
+            for each in barriers
+            if ways.kind_of(each) == kind
+        )
         if lost.pair and not ways.are_global(lost.pair):
             one, other = map(noun, lost.pair)
             what = f"does not wait for a {one} at a barrier before a {other}"
             witness = witnesses.ordered(*lost.pair, barrier)
             yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
-        elif lost.pair or not lost.is_complete:
+        elif lost.pair or (are_fewer and not lost.is_complete):
             yield NotShown(reason="a barrier may wait for fewer accesses")
+
+
+def _pending(side: NumberedFunction) -> Iterator[tuple[int, set[int]]]:
+    """Yields the numbers of effects, and of the accesses that may still run there."""
+    events = [event for block in side.blocks for event in block.events]
+    at_line = defaultdict[int, set[int]](set)
+    for event in events:
+        at_line[event.line].add(event.number)
+    for event in events:
+        if event.pending:
+            yield event.number, set[int]().union(*(at_line[line] for line in event.pending))
 
 
 def _of_alignment(

@@ -72,6 +72,12 @@ class Witnesses:
             lines = [[*own, event.line] for own, event in zip(lines, events, strict=True)]
         return self._witness(*lines)
 
+    def of_all(self, events: Iterable[Event]) -> Witness:
+        """Effects that both sides have."""
+        numbers = [event.number for event in events]
+        base, head = ([lines.get(number, 0) for number in numbers] for lines in self._lines)
+        return self._witness(base, head)
+
     def ordered(self, one: Event, other: Event, between: Event | None = None) -> Witness:
         """Two effects that both sides have, and what base alone has between them."""
         base, head = ([lines.get(each.number, 0) for each in (one, other)] for lines in self._lines)
