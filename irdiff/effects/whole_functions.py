@@ -132,19 +132,23 @@ def pending(
     barriers = [event for block in head.blocks for event in block.events if event.pending]
     running = [dict(_pending(side)) for side in (base, head)]
     for barrier in {ways.kind_of(each): each for each in barriers if not each.operation.early}.values():
-        lost = separation.lost(barrier)
-        kind = ways.kind_of(barrier)
-        are_fewer = any(
-            not running[1][each.number] <= running[0].get(each.number, set())
+        lost, kind = separation.lost(barrier), ways.kind_of(barrier)
+        longer = [
+            (each, more)
             for each in barriers
             if ways.kind_of(each) == kind
-        )
+            and (more := running[1][each.number] - running[0].get(each.number, set()))
+        ]
         if lost.pair and not ways.are_global(lost.pair):
             one, other = map(noun, lost.pair)
             what = f"does not wait for a {one} at a barrier before a {other}"
-            witness = witnesses.ordered(*lost.pair, barrier)
+            number = lost.pair[0].number
+            relaxed = next((each for each, more in longer if number in more), None)
+            witness = (
+                witnesses.of_all((*lost.pair, relaxed)) if relaxed else witnesses.ordered(*lost.pair, barrier)
+            )
             yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
-        elif lost.pair or (are_fewer and not lost.is_complete):
+        elif lost.pair or (longer and not lost.is_complete):
             yield NotShown(reason="a barrier may wait for fewer accesses")
 
 

@@ -1,16 +1,19 @@
 """The lines that show a difference, and their names. Pure.
 
 If only one side has an effect, the witness shows for the other side the nearest earlier line that both sides
-have.
+have. If the lines of an effect are equal on both sides, and a value that it uses differs, the witness also
+shows where the sides begin to compute other values.
 """
 
 from __future__ import annotations
 
+import functools
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.ir.program import Act, Early, Operation
+from irdiff.ir.program import Act, Early, Instruction, Operation
 from irdiff.model import CodeLine, Harmless, Hazard, HazardKind, NotShown, Sides, Witness
 from irdiff.words import counted
 
@@ -70,7 +73,52 @@ class Witnesses:
         lines = [[self._line(side, each)] for side, each in enumerate((base, head))]
         if events:
             lines = [[*own, event.line] for own, event in zip(lines, events, strict=True)]
-        return self._witness(*lines)
+        shown = self._witness(*lines)
+        if [each.text for each in shown.base] != [each.text for each in shown.head]:
+            return shown
+        begins = [self._where_values_part(side, max(own)) for side, own in enumerate(lines)]
+        return self._witness(*([*own, begin] for own, begin in zip(lines, begins, strict=True)))
+
+    def _where_values_part(self, side: int, line: int) -> int:
+        """The first line before an effect that computes a value for it that the other side does not compute.
+
+        A line that only this side has is preferred. 0 if there is none.
+        """
+        writers, seen, lines = self._writers[side], set[str](), set[int]()
+        waiting = [each for each in self._instructions[side] if each.line == line]
+        while waiting:
+            new = {*waiting.pop().reads} - seen
+            seen |= new
+            before = [each for name in new for each in writers[name]]
+            waiting += before
+            lines.update(each.line for each in before)
+        own, other = (self._texts.base, self._texts.head)[:: 1 - 2 * side]
+        candidates = [each for each in lines & self._alone[side] if 0 < each < line]
+        texts = {*other}
+        return min(candidates, key=lambda each: (own[each - 1] in texts, each), default=0)
+
+    @functools.cached_property
+    def _instructions(self) -> list[list[Instruction]]:
+        return [[each for node in side.graph for each in node.block.instructions] for side in self._sides]
+
+    @functools.cached_property
+    def _writers(self) -> list[defaultdict[str, list[Instruction]]]:
+        """By side and register."""
+        writers = [defaultdict[str, list[Instruction]](list) for _ in self._sides]
+        for own, instructions in zip(writers, self._instructions, strict=True):
+            for each in instructions:
+                for name in each.results:
+                    own[name].append(each)
+        return writers
+
+    @functools.cached_property
+    def _alone(self) -> list[set[int]]:
+        """By side, the lines that compute what the other side does not."""
+        values = [side.values_of for side in self._sides]
+        return [
+            {line for value, line in side.lines.items() if value not in others}
+            for side, others in zip(self._sides, values[::-1], strict=True)
+        ]
 
     def of_all(self, events: Iterable[Event]) -> Witness:
         """Effects that both sides have."""
