@@ -285,6 +285,8 @@ class Differences:
         keys = [self._values.keys[each] for each in (facet.base, facet.head)]
         if facet.is_guard and all(key[0] == "or" and key[1] > 1 for key in keys):
             return False  # AMD: lanes that are joined again may be all that there were
+        if facet.events and _is_prefetch(facet.events[0]):
+            return False
         if facet.events and "tensormap" in facet.events[0].operation.word:
             return False  # a descriptor may be kept in another place
         if facet.events and facet.events[0].operation.word.startswith("tcgen05.mma"):
@@ -355,6 +357,10 @@ class Differences:
 
     def _alone(self, event: Event, *, is_gone: bool) -> Difference:
         act, space = event.effect.act, event.effect.space
+        if _is_prefetch(event):
+            words = "is gone" if is_gone else "is new"
+            reason = f"a {noun(event)} {words}, and whether its operands are valid is not shown"
+            return NotShown(reason=reason, witness=self._witnesses.alone(event, is_gone=is_gone))
         (self._doubts.gone if is_gone else self._doubts.new)[act, space] += 1
         name = f"a {noun(event)}"
         words = f"lacks {name} that base makes" if is_gone else f"makes {name} that base does not make"
@@ -414,6 +420,11 @@ _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
 def _is_of_copies(event: Event) -> bool:
     """Whether it copies in the background, or may read what such a copy has written."""
     return event.effect.act is Act.COPY or event.effect.space == "shared"
+
+
+def _is_prefetch(event: Event) -> bool:
+    """Whether it changes no value. With a descriptor or a size that is not valid it may fail."""
+    return event.operation.word.startswith("cp.async.bulk.prefetch")
 
 
 def _is_other_copy(one: Event, other: Event) -> bool:

@@ -30,6 +30,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "zext": _ext("z"),
     "sext": _ext("s"),
     "trunc": Values.trunc,
+    "low": Values.low,
     "select": lambda values, _, condition, one, other: values.select(condition, one, other),
     "pack": lambda values, width, *parts: values.pack(*parts, width=width),
     "part": lambda values, place, value: values.part(value, place),

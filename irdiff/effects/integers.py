@@ -326,6 +326,20 @@ class Integers(NodeTable):
             return self.xored(width, *self.form(width, value))
         return self.node("trunc", width, value)
 
+    def low(self, width: int, value: int) -> int:
+        """A value of which only the lowest bits count. It may keep other bits, where that is no integer."""
+        key = self.keys[value]
+        match key[0]:
+            case "const" | "bits":
+                return self.trunc(width, value)
+            case "sext" if key[2] >= width:
+                return self.low(width, key[3])
+            case "sar":
+                places = self.value_of(key[3])
+                if places is not None and 0 <= places <= key[1] - width:  # no sign is shifted in
+                    return self.trunc(width, self.shift("shr", *key[1:]))
+        return value
+
     def widening(self, sign: str, width: int, left: int, right: int, added: int | None = None) -> int:
         widths = width // 2 * 1000 + width
         product = self.mul(width, *(self.extend(sign, widths, part) for part in (left, right)))

@@ -21,6 +21,9 @@ _NUMBERS = {"%tid.x": _ALL, "%laneid": 31}
 _SAME = frozenset({"const", "parameter", "undefined"})
 _LOAD = re.compile(r"ld\.(?:shared|global|const)(?:\.nc)?\.[bsuf]\d")
 """One that reads what is there, and for which all threads stand in the same place."""
+_LOAD_OF_MATRIX = re.compile(r"ldmatrix\.sync\b")
+"""A lane gets its part of rows that lanes of its warp name (PTX ISA, "ldmatrix")."""
+_OF_LANE = 31
 
 
 class Lanes:
@@ -60,9 +63,10 @@ class Lanes:
                 return self._bits(exchange[0] if exchange else value)
             case name, *_ if name in _SAME:
                 return 0
-            case "event", name, guard, like, _ if _LOAD.match(name):
+            case "event", name, guard, like, _ if _LOAD.match(name) or _LOAD_OF_MATRIX.match(name):
                 *_, address, others = values.keys[like]
-                return self._any([*address, *others, *([] if guard is None else [guard])])
+                own = self._any([*address, *others, *([] if guard is None else [guard])])
+                return own | _OF_LANE * bool(_LOAD_OF_MATRIX.match(name))
             case (("join" | "event" | "waited for" | "like"), *_):
                 return _ALL
             case name, *_ if PER_THREAD.search(name):

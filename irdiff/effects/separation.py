@@ -127,13 +127,14 @@ class Separation:
         overlapping, maybe = list[_Pair](), list[_Pair]()
         for other in filter(paths.leads_to, accesses):
             gone, mixed = (paths.worse(other, names) for names in (frozenset({kind}), paths.kinds))
+            bare = paths.without_barrier(other, kind)
             for one, own in alike:
                 those = own & (gone | mixed if is_complete else gone)
                 if not those or self._has_no_part(one, other):
                     continue
                 if those & gone and self._may_race(one, other, barrier.operation.name):
                     is_complete = False
-                    for each in (event for event in accesses if paths.bits[event.number] & own & gone):
+                    for each in (event for event in accesses if paths.bits[event.number] & own & bare):
                         (overlapping if races.overlap(values, each, other) else maybe).append((each, other))
                 elif is_complete:
                     is_complete = not those & self._without_needed(paths, one, other)
@@ -249,24 +250,32 @@ class _Paths:
         self.leave_running = any(both.left_running for both in self._both)
         """Whether something still runs where head ends, and base waits for it."""
         self._masks: dict[frozenset[ways.Kind], int] = {}
-        self._worse: dict[tuple[int, int], int] = {}
+        self._worse: dict[tuple[int, int, int], int] = {}
+        self._of_all = sum(1 << n for kind, n in letters.items() if ways.is_barrier_of_all(kind))
 
     def leads_to(self, access: Event) -> bool:
         return self._both[0].lead_to(self.bits[access.number])
 
-    def worse(self, access: Event, kinds: frozenset[ways.Kind]) -> int:
+    def without_barrier(self, access: Event, kind: ways.Kind) -> int:
+        """The accesses from which head has a way that lacks a separator of base. If it is a barrier, the way
+        has no barrier of all threads either, which would keep apart what this one does.
+        """
+        is_barrier = ways.BARRIER.match(kind[0]) is not None
+        return self.worse(access, frozenset({kind}), self._of_all if is_barrier else 0)
+
+    def worse(self, access: Event, kinds: frozenset[ways.Kind], enough: int = 0) -> int:
         """Applies `WaysOfBoth.worse` to the separators of some kinds."""
         mask = self._masks.get(kinds)
         if mask is None:
             mask = self._masks[kinds] = ways.mask_of(
                 {each: n for each, n in self._letters.items() if each in kinds}
             )
-        accesses = self._worse.get((access.number, mask))
+        accesses = self._worse.get((access.number, mask, enough))
         if accesses is None:
             accesses = 0
             for both in self._both:
-                accesses |= both.worse(self.bits[access.number], mask)
-            self._worse[access.number, mask] = accesses
+                accesses |= both.worse(self.bits[access.number], mask, enough)
+            self._worse[access.number, mask, enough] = accesses
         return accesses
 
 

@@ -71,7 +71,7 @@ def _is_fence_of_all(kind: Kind) -> bool:
     return guard is None and _FENCE_OF_PROXIES.match(name) is not None
 
 
-def _is_barrier_of_all(kind: Kind) -> bool:
+def is_barrier_of_all(kind: Kind) -> bool:
     name, guard, operands = kind
     return name == _BARRIER_OF_ALL and guard is None and len(operands) < 2
 
@@ -81,7 +81,7 @@ def _may_change_places(one: Kind, other: Kind) -> bool:
     lie on the way between the accesses, in the block of the one that is not of the generic proxy (Lustig
     et al., "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022, section 5.4).
     """
-    return any(_is_fence_of_all(a) and _is_barrier_of_all(b) for a, b in ((one, other), (other, one)))
+    return any(_is_fence_of_all(a) and is_barrier_of_all(b) for a, b in ((one, other), (other, one)))
 
 
 def mask_of(letters: Mapping[Kind, int]) -> int:
@@ -220,19 +220,20 @@ class WaysOfBoth:
         """Whether head has an access."""
         return bool(access & self._head.accesses)
 
-    def worse(self, access: int, mask: int) -> int:
+    def worse(self, access: int, mask: int, enough: int = 0) -> int:
         """The accesses from which head has a way that base has more on, of separators in a mask.
 
+        enough: separators any of which keeps apart what those in the mask do.
         A way within a block is compared with all of base: the shortest of these is within the block, too.
         """
         together = self._together[access]
         worse_accesses = 0
         for (one, other), accesses in together.items():
-            if one & mask & ~other:
+            if one & mask & ~other and not other & enough:
                 worse_accesses |= accesses
         for way, accesses in self._head.directly[access].items():
             left = accesses & ~worse_accesses
-            if not left or not mask & ~way:
+            if not left or not mask & ~way or way & enough:
                 continue
             ours = itertools.chain(
                 self._base.directly.get(access, {}).items(), ((one, n) for (one, _), n in together.items())

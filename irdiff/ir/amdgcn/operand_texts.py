@@ -11,6 +11,7 @@ from irdiff.ir.ptx.operands import split
 
 NAMES = re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])")
 """Registers whose numbers are assigned."""
+HALVES_OF_EXEC = "exec_lo", "exec_hi"
 _RANGE = re.compile(r"([vsa]|ttmp)\[(\d+):(\d+)\]$")
 _SINGLE = re.compile(r"(?:[vsa]\d+|vcc|vcc_lo|vcc_hi|exec|exec_lo|exec_hi|m0|scc|ttmp\d+|flat_scratch\w*)$")
 NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
@@ -126,8 +127,8 @@ def unchanged(text: str) -> str:
 def registers_of(text: str) -> tuple[str, ...]:
     if match := _RANGE.match(text):
         return tuple(f"{match[1]}{number}" for number in range(int(match[2]), int(match[3]) + 1))
-    if text in ("exec_lo", "exec_hi"):
-        raise ReadError(f"AMDGCN: {text}")
+    if text in HALVES_OF_EXEC:
+        raise ReadError(f"AMDGCN: {text} is written, or read by an access")
     return ("vcc_lo", "vcc_hi") if text == "vcc" else (text,) if _SINGLE.match(text) else ()
 
 

@@ -20,6 +20,7 @@ from irdiff.ir.amdgcn.kernel_code import pointer_to_arguments, under_modes, with
 from irdiff.ir.amdgcn.opcodes import READS_RESULT, TWO_RESULTS
 from irdiff.ir.amdgcn.operand_texts import (
     BYTES,
+    HALVES_OF_EXEC,
     NAMES,
     NUMBER,
     SCALAR_LOAD,
@@ -197,6 +198,10 @@ class _Reader:
         """Returns one operand; a pair of registers is one value of 64 bits."""
         if text in self._selected:
             return self._selected[text]
+        if text in HALVES_OF_EXEC:
+            half = self._new()
+            self._add("half", (half,), ("exec",), ("half", HALVES_OF_EXEC.index(text)))
+            return half
         registers = registers_of(text)
         if len(registers) == 2:
             whole = self._new()
@@ -395,7 +400,7 @@ class _Reader:
         read_parts += written if is_partial or READS_RESULT.search(name) else []
         operands: list[Operand] = []
         for part in (unchanged(part) if change_of(part) else part for part in read_parts):
-            registers = registers_of(part)
+            registers = registers_of(part) if part not in HALVES_OF_EXEC else ()
             is_pair = len(registers) == 2 and (bool(_WIDE.search(name)) or registers[0][0] == "s")
             is_upper_half = "_f64" in name and part.startswith("0x")  # of a double, whose lower half is 0
             if is_upper_half:
@@ -444,6 +449,11 @@ class _Reader:
             self._in_pieces(act, kind, kept, (first, written), (address, offsets))
             return
         size = re.sub(r"_(?:d16(?:_hi)?|tr_b\d+)$|_rtn$", "", opcode).rpartition("_")[2]
+        if act is Act.STORE and BYTES.get(size, 4) < 4 and not opcode.endswith("_hi"):
+            low = [self._new() for _ in written]
+            for new, each in zip(low, written, strict=True):
+                self._add("low", (new,), (each,), ("low", 8 * BYTES[size]))
+            written = list[Operand](low)
         several = bool(re.search(r"2st64|read2|write2", opcode)) or act is Act.ATOMIC
         self._add(
             name, first, written, masked=True,

@@ -64,7 +64,7 @@ _SYNC = re.compile(
 )
 _MATRIX = re.compile(r"wgmma\.mma_async|tcgen05\.(?:mma|cp|ld|st|shift)")
 _COPY = re.compile(
-    r"cp\.async|cp\.reduce|st\.async|red\.async|tensormap\.replace|multimem|prefetch|discard|applypriority"
+    r"cp\.async|cp\.reduce|st\.async|red\.async|tensormap\.replace|multimem|discard|applypriority"
 )
 _SPACE = re.compile(r"\.(global|shared|local|param|const)\b")
 _PLAIN_ACCESS = re.compile(
@@ -76,6 +76,8 @@ _SIZE = re.compile(r"\.(?:v(\d)\.)?[a-z]+(\d+)(?:x2)?$")
 _MOVED = re.compile(r"mov\.[bsu](16|32|64)")
 _WIDTHS = {"%rs": 16, "%r": 32, "%rd": 64}
 """Bits of a register, by how its name begins."""
+_NARROW_STORE = re.compile(r"st\.(?!async)(?:\w+\.)*[bus](8|16)$")
+"""It stores the lowest bits of a register, which may be wider (PTX ISA, "st")."""
 _ACCESS_TYPE = re.compile(r"\.[ufb](\d+)$")
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC})
 _FIRST_WRITES = re.compile(
@@ -149,6 +151,9 @@ def effect_of(facts: Facts, act: Act, operands: list[PtxOperand]) -> list[Instru
         act, facts.space, tuple((value, part.offset) for part in address for value in part.values), facts.size
     )
     values = (*(value for each in read for value in _with_offset(each)), *beyond)
+    if act is Act.STORE and (narrow := _NARROW_STORE.match(facts.opcode)) and not read[-1].is_vector:
+        layouts.append(instruction("low", ("_low",), values[-1:], ("low", int(narrow[1]))))
+        values = (*values[:-1], "_low")
     return [*layouts, instruction(facts.name, results, values, effect=effect, is_float=facts.is_float)]
 
 

@@ -14,6 +14,8 @@ _INSTRUCTION = re.compile(
 """Not of what never runs: `@!PT LDS RZ, [RZ]`, which ptxas puts before a `BAR` as often as it likes."""
 _FLOATS = re.compile(r"(?:[DFH]|FH)(?:ADD|MUL|FMA|MNMX)[23]?|MUFU|[HDQIO]G?MMA|UTC\w*MMA|FRND|FCHK")
 _MEMORY = re.compile(r"LDG|STG|LDS|STS|LDSM|STSM|LDGSTS|ATOMG?|ATOMS|REDG?|UTMA\w+|UBLKCP|LDTM|STTM")
+_PREFETCH = "UTMACCTL.PF"
+"""Of a descriptor: it changes no memory, as `prefetch.tensormap`, which it is made of."""
 _WORDS = {".64": 2, ".128": 4, ".256": 8}
 """Words of 32 bits, by the modifier of an access."""
 _MOVES = re.compile(r"-?RZ, -?RZ\b|-RZ, (?:R|U)")
@@ -33,6 +35,6 @@ def counted(text: str) -> Counter[str]:
             if is_float and not _MOVES.search(operands):
                 is_sum = name == "FFMA" and _BY_ONE.match(operands)
                 counts[f"{name}{modifiers if name == 'MUFU' else ' by 1' if is_sum else ''}"] += 1
-            elif _MEMORY.fullmatch(name):
+            elif _MEMORY.fullmatch(name) and f"{name}{modifiers}" != _PREFETCH:
                 counts[name] += next((n for size, n in _WORDS.items() if size in modifiers), 1)
     return counts
