@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
+from irdiff.effects.nodes import ones
 from irdiff.effects.values import Values
 from irdiff.ir.program import PIECES
 
@@ -31,7 +32,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "sext": _ext("s"),
     "trunc": Values.trunc,
     "low": Values.low,
-    "select": lambda values, _, condition, one, other: values.select(condition, one, other),
+    "select": Values.chosen_of,
     "pack": lambda values, width, *parts: values.pack(*parts, width=width),
     "part": lambda values, place, value: values.part(value, place),
     "half": lambda values, place, value: values.half(value, place),
@@ -53,6 +54,14 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
         f"wide {sign}": lambda values, width, *parts, sign=sign: values.widening(sign, width, *parts)
         for sign in "sz"
     },
+    **{
+        kind: lambda values, width, one, other, kind=kind: values.extreme(kind, width, one, other)
+        for kind in ("smin", "smax", "umin", "umax")
+    },
+    "mul24": lambda values, width, left, right: values.mul(
+        width, *(values.masked(width, each, ones(24)) for each in (left, right))
+    ),
+    "reversed": Values.in_reverse,
     **{
         f"high {sign}": lambda values, width, left, right, sign=sign: values.high(sign, width, left, right)
         for sign in "su"

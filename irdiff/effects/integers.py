@@ -326,6 +326,13 @@ class Integers(NodeTable):
             return self.xored(width, *self.form(width, value))
         return self.node("trunc", width, value)
 
+    def in_reverse(self, width: int, value: int) -> int:
+        """The lowest bit becomes the highest."""
+        constant = self.value_of(value)
+        if constant is None:
+            return self.node("reversed", value)
+        return self.constant(int(f"{constant & ones(width):0{width}b}"[::-1], 2), width)
+
     def low(self, width: int, value: int) -> int:
         """A value of which only the lowest bits count. It may keep other bits, where that is no integer."""
         key = self.keys[value]

@@ -456,6 +456,7 @@ class _Block:
 _SHIFTS = frozenset({"shl", "shr", "sar"})
 _NARROW = frozenset(
     {"add", "sub", "neg", "mul", "mad", "not", *_SHIFTS, "and", "or", "xor", "eq", "ne"}
+    | {"smin", "smax", "umin", "umax", "mul24"}
     | {sign + order for sign in "su" for order in ("lt", "le", "gt", "ge")}
 )
 """Functions that take a constant in their own width."""

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from typing import Any
 
 from irdiff.effects import order, ways
 from irdiff.effects.lanes import Lanes
-from irdiff.effects.nodes import operands_of
+from irdiff.effects.nodes import Key, operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
@@ -34,9 +35,23 @@ def are_opposite(values: Values, base: int, head: int) -> bool:
     """Whether two comparisons of the same two values differ where these are equal."""
     keys = [values.keys[each] for each in (base, head)]
     bare = [values.keys[key[1]] if key[0] == "not" else key for key in keys]
-    if not all(key[0] in ("lt", "eq") for key in bare) or {*bare[0][2:]} != {*bare[1][2:]}:
+    if not all(key[0] in ("lt", "eq") for key in bare):
         return False
+    if {*bare[0][2:]} != {*bare[1][2:]}:
+        bounds = [_bound(values, key) for key in bare]
+        is_alike = (keys[0][0] == "not") == (keys[1][0] == "not") and bounds[0][:2] == bounds[1][:2] != ()
+        return is_alike and abs(bounds[0][2] - bounds[1][2]) == 1  # `x < 64` and `x <= 64`
     return len({(key[0] == "eq") != (whole[0] == "not") for key, whole in zip(bare, keys, strict=True)}) == 2
+
+
+def _bound(values: Values, key: Key) -> tuple[Any, ...]:
+    """Of `x < c`: how, x and c. Nothing but 0 is below 1, if no sign counts."""
+    numbers = [values.value_of(each) for each in key[2:]]
+    if key[0] == "lt":
+        return () if numbers[1] is None else (key[1], key[2], numbers[1])
+    if 0 not in numbers:
+        return ()
+    return f"u{key[1]}", key[3 - numbers.index(0)], 1
 
 
 class Threads:

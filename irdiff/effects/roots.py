@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from irdiff.effects import rounding, rounds
+from irdiff.effects import predicates, rounding, rounds
 from irdiff.effects.nearness import Likeness
 from irdiff.effects.nodes import WITH_WIDTH, Key, operands_of, used_bits
 from irdiff.effects.numbering import NumberedFunction
@@ -205,6 +205,7 @@ class Roots:
         if (
             one[0] != other[0]
             or len(one) != len(other)
+            or (one[0] == "lt" and self._is_at_bound(base, head))
             or one[0] in ("const", "text", "undefined", "parameter")
         ):
             return None
@@ -263,6 +264,14 @@ class Roots:
                     waiting += [(each, left - 1) for each in operands_of(key)]
             effects_near = self._near[number] = frozenset(effects)
         return effects_near
+
+    def _is_at_bound(self, base: int, head: int) -> bool:
+        """True if two different comparisons differ for one value alone: `0 < x` and `0 <= x`."""
+        values = self._values
+        both = ((each, values.invert(each)) for each in (base, head))
+        made = (next(filter(None, map(values.made_by.get, each)), None) for each in both)
+        words = {each.word for each in made if each}
+        return len(words) == 2 and predicates.are_opposite(self._values, base, head)
 
     def _is_guarded(self, key: Key) -> bool:
         """True for a choice between the result of an effect and the value before it, by the effect's

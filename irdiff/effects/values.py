@@ -11,7 +11,7 @@ from typing import Any
 
 from irdiff.effects.evaluation import of_integers
 from irdiff.effects.integers import Integers
-from irdiff.effects.nodes import Key, is_pack, ones
+from irdiff.effects.nodes import Key, is_pack, ones, signed
 from irdiff.ir import program
 from irdiff.ir.program import Operation
 
@@ -184,8 +184,55 @@ class Values(Integers):
         if kind in ("eq", "ne"):
             truth = self._equal(width, *sorted((left, right)))
         else:
-            truth = self.node("lt", f"{kind[0]}{width}", left, right)
+            truth = self._less(kind[0], width, left, right)
         return self.invert(truth) if kind == "ne" or kind[1:] in ("ge", "le") else truth
+
+    def _less(self, sign: str, width: int, left: int, right: int) -> int:
+        """A constant stands behind a value: `c < x` is not `x < c + 1`. What is true of one value is `eq`."""
+        node, (one, other) = ("lt", f"{sign}{width}"), (self.value_of(each) for each in (left, right))
+        if width < 2 or (one is None and other is None):
+            return self.node(*node, left, right)
+        least = -1 << width - 1 if sign == "s" else 0
+        greatest = least + ones(width)
+        bounds = [
+            each if each is None else signed(each & ones(width), width) if least else each & ones(width)
+            for each in (one, other)
+        ]
+        if bounds[0] is None:
+            value, bound = left, int(bounds[1] or 0)
+        elif bounds[1] is None:
+            value, bound = right, bounds[0] + 1
+        else:
+            return self.constant(bounds[0] < bounds[1], 1)
+        is_below = bounds[0] is None
+        if bound in (least, greatest + 1):  # below the least is nothing, and above the greatest
+            return self.constant(0, 1)
+        if bound == least + 1:
+            truth = self._equal(width, *sorted((value, self.constant(least, width))))
+        elif bound == greatest:
+            truth = self.invert(self._equal(width, *sorted((value, self.constant(greatest, width)))))
+        else:
+            truth = self.node(*node, value, self.constant(bound, width))
+        return truth if is_below else self.invert(truth)
+
+    def chosen_of(self, width: int, condition: int, one: int, other: int) -> int:
+        """The lesser or the greater of two values has one form, however they are compared."""
+        key = self.keys[condition]
+        if key[0] == "not":
+            return self.chosen_of(width, key[1], other, one)
+        if key[0] == "lt" and key[1][1:] == str(width) and key[2] in (one, other):
+            _, kind, left, right = key
+            bound, second = self.value_of(right), other if one == left else one
+            if bound is not None and self.value_of(second) == bound - 1:  # at the bound both are it
+                condition = self.compare(f"{kind[0]}lt", width, left, second)
+            elif bound is None and second == right and right < left:
+                condition, one, other = self.node("lt", kind, right, left), other, one
+        return self.select(condition, one, other)
+
+    def extreme(self, kind: str, width: int, one: int, other: int) -> int:
+        """kind: `smin`, `umin`, `smax` or `umax`."""
+        truth = self.compare(f"{kind[0]}lt", width, one, other)
+        return self.chosen_of(width, truth, *((one, other) if kind[1:] == "min" else (other, one)))
 
     def _equal(self, width: int, left: int, right: int) -> int:
         for value, other in ((left, right), (right, left)):

@@ -18,7 +18,10 @@ s_mov_b64 v_mov_b64: copy 0 0; v_add3_u32: add 32 0 1, add 32 -1 2; v_or3_b32: o
 v_lshl_add_u32: shl 32 0 1, add 32 -1 2; v_lshl_add_u64: shl 64 0 1, add 64 -1 2
 v_lshl_or_b32: shl 32 0 1, or 32 -1 2; v_and_or_b32: and 32 0 1, or 32 -1 2
 v_bfe_u32 s_bfe_u32: field 32 0 1 2; v_xad_u32: xor 32 0 1, add 32 -1 2
-v_add_lshl_u32: add 32 0 1, shl 32 -1 2
+v_add_lshl_u32: add 32 0 1, shl 32 -1 2; v_bfrev_b32 s_brev_b32: reversed 32 0
+v_mul_u32_u24: mul24 32 0 1; v_mad_u32_u24: mul24 32 0 1, add 32 -1 2
+v_min_i32 s_min_i32: smin 32 0 1; v_max_i32 s_max_i32: smax 32 0 1
+v_min_u32 s_min_u32: umin 32 0 1; v_max_u32 s_max_u32: umax 32 0 1
 """
 """The functions of `Values` that an instruction computes, one after another: name, width, numbers of the
 sources. -1 is the last result.

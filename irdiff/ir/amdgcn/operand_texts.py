@@ -138,6 +138,11 @@ def literal_of(text: str) -> Operand:
     return int(text, 0) if NUMBER.match(text) else Verbatim(text)
 
 
+def as_register(number: int) -> int:
+    """Returns the number that a register of 32 bits holds, with a sign: 0x80000000 is -2147483648."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 def registers_in(text: str) -> frozenset[str]:
     """Returns all registers that a text names; the halves of a pair such as `vcc` have the pair's name."""
     names = set[str]()

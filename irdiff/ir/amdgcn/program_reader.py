@@ -24,6 +24,7 @@ from irdiff.ir.amdgcn.operand_texts import (
     NAMES,
     NUMBER,
     SCALAR_LOAD,
+    as_register,
     change_of,
     halves_of,
     literal_of,
@@ -269,11 +270,15 @@ class _Reader:
                 self._add("lanes of", registers_of(parts[0]), (truth, "exec"), ("mask", 0))
         elif name.startswith("s_cselect") and is_plain:
             one, other = (self._source(part) for part in parts[1:])
-            self._add(name, registers_of(parts[0]), ("scc", one, other), ("select", 0))
+            self._add(
+                name, registers_of(parts[0]), ("scc", one, other), ("select", 32 * name.endswith("b32"))
+            )
         elif name == "v_cndmask_b32" and is_plain:
             mask = self._source(parts[3])
             one, other = (self._source(part) for part in parts[1:3])
-            self._add(name, registers_of(parts[0]), (mask, other, one), ("select", 0), masked=True)
+            self._add(name, registers_of(parts[0]), (mask, other, one), ("select", 32), masked=True)
+        elif name in ("v_mad_u64_u32", "v_mad_i64_i32") and is_plain:
+            self._wide_product(name, parts)
         elif (single := _SINGLES.match(name)) and not (single[1] or modifiers):
             self._single(single[2], registers_of(parts[0])[0], parts[1:], masked=True)
         elif single and single[1] and (halves := halves_of(parts[1:], modifiers)):
@@ -284,6 +289,17 @@ class _Reader:
                 self._add("mov", (register,), (result,), COPY, masked=True)
         else:
             self._plain(name, parts, modifiers, changes)
+
+    def _wide_product(self, name: str, parts: list[str]) -> None:
+        """Reads the lower half of a sum of 64 bits as a sum of 32."""
+        operands = [self._source(part) for part in parts[2:4]]
+        added = registers_of(parts[4]) or (literal_of(parts[4]),)
+        halves = self._new(), self._new()
+        self._add(name, halves[:1], [*operands, added[0]], ("mad", 32))
+        self._add(f"high half of {name}", halves[1:], [*operands, *added], commutes=True)
+        self._add(f"carry of {name}", registers_of(parts[1]), [*operands, *added], masked=True, commutes=True)
+        for register, half in zip(registers_of(parts[0]), halves, strict=True):
+            self._add("mov", (register,), (half,), COPY, masked=True)
 
     def _of_parts(self, name: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
         """Reads an instruction on bytes and halves of registers as a plain one on fields, extended with zeros
@@ -361,15 +377,19 @@ class _Reader:
     def _steps(self, name: str, parts: Sequence[str], steps: Sequence[tuple[Any, ...]]) -> None:
         sources = [self._source(part) for part in parts[1:]]
         last: Operand = ""
+        if is_extreme := name.startswith(("s_min_", "s_max_")):  # before it writes what it reads
+            self._add(f"scc of {name}", ("scc",), sources)
         for number, (function, width, *which) in enumerate(steps):
             operands = [last if place < 0 else sources[place] for place in which]
+            if (function, width) == COPY and name.endswith("32") and isinstance(operands[0], int):
+                operands = [as_register(operands[0])]
             if number < len(steps) - 1:
                 last = self._new()
                 self._add(name, (last,), operands, (function, width))
             else:
                 is_vector = name.startswith("v_")
                 self._add(name, registers_of(parts[0]), operands, (function, width), masked=is_vector)
-        if _WRITES_SCC.match(name):
+        if _WRITES_SCC.match(name) and not is_extreme:
             if "_add_" in name or "_sub_" in name:
                 self._add(f"carry of {name}", ("scc",), sources)
             else:

@@ -2,6 +2,7 @@
 kernels, and integers.
 """
 
+import itertools
 import json
 import os
 import random
@@ -168,6 +169,45 @@ def evaluated(values, number, given):
             x, y = (evaluated(values, each, given) & (1 << width) - 1 for each in (one, other))
             return int({"and": x & y, "or": x | y, "xor": x ^ y, "shr": x >> min(y, 64)}[name])
     raise AssertionError(values.keys[number])
+
+
+def test_comparisons_with_constants_have_one_form_and_the_same_outcome():
+    edges = [0, 1, 2, 63, 64, 65, (1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, M32 - 1, M32]
+    less, tests = {"s": lambda a, b: as_signed(a) < as_signed(b), "u": lambda a, b: a < b}, Values()
+    x = tests.node("text", "x")
+
+    def outcome(number, value):
+        match tests.keys[number]:
+            case "const", constant:
+                return bool(constant)
+            case "not", inner:
+                return not outcome(inner, value)
+            case "eq", 32, *both:
+                return len({evaluated(tests, each, {"x": value}) & M32 for each in both}) == 1
+            case "lt", kind, *both:
+                return less[kind[0]](*(evaluated(tests, each, {"x": value}) & M32 for each in both))
+
+    for sign, bound, value in itertools.product("su", edges, edges):
+        c = tests.constant(bound, 32)
+        for kind, is_true in (
+            ("lt", less[sign](value, bound)),
+            ("ge", not less[sign](value, bound)),
+            ("gt", less[sign](bound, value)),
+            ("le", not less[sign](bound, value)),
+        ):
+            assert outcome(tests.compare(f"{sign}{kind}", 32, x, c), value) is is_true
+            turned = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}[kind]
+            assert tests.compare(f"{sign}{kind}", 32, x, c) == tests.compare(f"{sign}{turned}", 32, c, x)
+        for kind, choose in (("min", min), ("max", max)):
+            key = as_signed if sign == "s" else int
+            result = tests.extreme(f"{sign}{kind}", 32, x, c)
+            assert bound != 64 or result == tests.extreme(f"{sign}{kind}", 32, c, x)
+            while tests.keys[result][0] == "select":
+                _, condition, one, other = tests.keys[result]
+                result = one if outcome(condition, value) else other
+            assert evaluated(tests, result, {"x": value}) & M32 == choose(value, bound, key=key)
+    assert tests.compare("ugt", 32, x, tests.constant(0)) == tests.compare("ne", 32, x, tests.constant(0))
+    assert tests.compare("sgt", 32, x, tests.constant(64)) == tests.compare("sge", 32, x, tests.constant(65))
 
 
 @pytest.mark.parametrize("stage", STAGES)
