@@ -424,7 +424,7 @@ def _is_of_copies(event: Event) -> bool:
 
 def _is_prefetch(event: Event) -> bool:
     """Whether it changes no value. With a descriptor or a size that is not valid it may fail."""
-    return event.operation.word.startswith("cp.async.bulk.prefetch")
+    return event.operation.word.startswith(("cp.async.bulk.prefetch", "prefetch"))
 
 
 def _is_other_copy(one: Event, other: Event) -> bool:
