@@ -41,8 +41,8 @@ _CACHE_HINT = re.compile(r"\.(L[12]::\w+)")
 _CACHE_OPERATOR = re.compile(r"((?:ld|st)(?:\.(?!param)\w+)*?|cp\.async)\.(c[asg]|lu|w[bt])\b")
 """Which caches keep what is accessed. `.cv` asks memory again, and is none (PTX ISA, "Cache Operators")."""
 _ONLY_HINTS = frozenset({"prefetch", "prefetchu"})
-"""Bring lines into a cache, and do no more (PTX ISA, "prefetch"). On an H200 each form ran with five addresses
-of no allocation, and none faulted; `prefetch.tensormap` did."""
+"""Bring lines into a cache, and do no more (PTX ISA, "prefetch"). On an H200 each form ran with five
+addresses of no allocation, and none faulted; `prefetch.tensormap` did."""
 _CLUSTER = re.compile(r"mapa|%cluster|ctapercluster|explicitcluster|getctarank|multicast")
 _OF_CLUSTER = re.compile(r"^((?:@\S+ )?cp\.async\.bulk\.[\w.]*?)shared::cluster(?=\.global)")
 """A block that is alone has no other shared memory of its cluster than its own (PTX ISA, "State Spaces")."""
