@@ -96,4 +96,4 @@ def test_another_codegen_library_is_a_side_and_is_charged(irdiff, tmp_path, newe
     done = irdiff("compare", BASE, setting, "--program", "run.py", "--target", "gfx942", cwd=folder)
     (case,) = cases_of(done).values()
     assert case["verdict"] == "changed" and case["origin"]["charged"] == ["codegen library"]
-    assert "by the AMD codegen library" in done.stdout and setting in done.stdout.splitlines()[1]
+    assert "in the AMD codegen library" in done.stdout and setting in done.stdout.splitlines()[1]
