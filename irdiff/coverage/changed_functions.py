@@ -177,7 +177,7 @@ class _File:
 
     def _block(self, nodes: Iterable[ast.AST], scope: _Scope) -> None:
         for node in nodes:
-            if isinstance(node, _Def) and not _runs_in_the_frontend(node):
+            if isinstance(node, _Def) and not self._runs_in_the_frontend(node):
                 self._define(node, scope)
             elif isinstance(node, ast.ClassDef):
                 parts = [*node.bases, *node.keywords, *node.decorator_list]
@@ -190,6 +190,11 @@ class _File:
                 self._import(node, scope)
             else:
                 self._statement(node, scope)
+
+    def _runs_in_the_frontend(self, node: _Def) -> bool:
+        decorators = map(ast.unparse, node.decorator_list)
+        is_called = node.name in self._kernels.called_by_the_frontend
+        return is_called or any(map(_RUN_BY_THE_FRONTEND.search, decorators))
 
     def _define(self, node: _Def, scope: _Scope) -> None:
         name = scope.prefix + node.name
@@ -339,9 +344,14 @@ class _Kernels:
                         (name.id, "jit") for name in node.targets if isinstance(name, ast.Name)
                     )
         calls = [node for node in nodes if isinstance(node, ast.Call) and self._says(_JIT, [node.func])]
-        parts = [part for call in calls for part in (*call.args, *(word.value for word in call.keywords))]
+        words = [word for call in calls for word in call.keywords]
+        parts = [part for call in calls for part in call.args] + [w.value for w in words if w.arg == "fn"]
         self._may_be: dict[ast.AST, bool] = {}
         self._passed = {part.id for part in parts if isinstance(part, ast.Name)}
+        self.called_by_the_frontend = frozenset(
+            word.value.id for word in words if word.arg == "repr" and isinstance(word.value, ast.Name)
+        )
+        """As `jit(repr=name)`: what it returns is the name of the compiled kernel."""
 
     def is_jitted(self, node: _Def) -> bool:
         return self._says(_JIT, node.decorator_list) or node.name in self._passed
@@ -424,10 +434,6 @@ def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 def _arguments(arguments: ast.arguments) -> list[str]:
     return [argument.arg for argument in _all_arguments(arguments)]
-
-
-def _runs_in_the_frontend(node: _Def) -> bool:
-    return any(_RUN_BY_THE_FRONTEND.search(ast.unparse(decorator)) for decorator in node.decorator_list)
 
 
 def _first_line(node: _Def | ast.Lambda) -> int:
