@@ -24,7 +24,7 @@ demo: $(VENV)/.installed  ## the main job: two releases, the gate tier of the co
 
 test: $(VENV)/.installed  ## everything CI checks (two releases of Triton are installed once)
 	$(MAKE) --jobs 2 --output-sync toolchains lint lint-workflows
-	$(BIN)/pytest tests -m "not wide" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest tests -m "not wide" -n 3 --dist loadfile --no-loadscope-reorder
 
 test-all: lint  ## what is slower too, over many releases; CI says which of it a change touches
 	$(BIN)/pytest tests -n 2 --dist loadfile --no-loadscope-reorder
