@@ -1008,3 +1008,8 @@ class Run:
     tests: TestsAnswer | None = None
     """Set if the cases are the launches of a repository's tests."""
     duration_s: float
+
+    @property
+    def is_of_kernel_repository(self) -> bool:
+        """True if a side is a revision of a repository of kernels."""
+        return bool(self.base.revision or self.head.revision)

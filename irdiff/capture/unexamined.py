@@ -50,7 +50,7 @@ def _borrowed(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> I
     for side, other in (("base", "head"), ("head", "base")):
         folder = corpora.of(side).borrowed_workloads
         launches = (launch for each in captured for launch in each.catalogs.of(side).launches)
-        files = {source for launch in launches for source in launch.sources}
+        files = (source for launch in launches for source in launch.sources)
         if folder and any(source.startswith(f"{folder}/") for source in files):
             yield f"{side} has no {folder}/ and took that of {other}: kernels in it were not compared"
 

@@ -189,22 +189,18 @@ class Values(Integers):
 
     def _less(self, sign: str, width: int, left: int, right: int) -> int:
         """A constant stands behind a value: `c < x` is not `x < c + 1`. What is true of one value is `eq`."""
-        node, (one, other) = ("lt", f"{sign}{width}"), (self.value_of(each) for each in (left, right))
-        if width < 2 or (one is None and other is None):
+        node = "lt", f"{sign}{width}"
+        one, other = (self._bound(sign, width, each) for each in (left, right))
+        if one is not None and other is not None:
+            return self.constant(one < other, 1)
+        if other is not None:
+            value, bound, is_below = left, other, True
+        elif one is not None:
+            value, bound, is_below = right, one + 1, False
+        else:
             return self.node(*node, left, right)
         least = -1 << width - 1 if sign == "s" else 0
         greatest = least + ones(width)
-        bounds = [
-            each if each is None else signed(each & ones(width), width) if least else each & ones(width)
-            for each in (one, other)
-        ]
-        if bounds[0] is None:
-            value, bound = left, int(bounds[1] or 0)
-        elif bounds[1] is None:
-            value, bound = right, bounds[0] + 1
-        else:
-            return self.constant(bounds[0] < bounds[1], 1)
-        is_below = bounds[0] is None
         if bound in (least, greatest + 1):  # below the least is nothing, and above the greatest
             return self.constant(0, 1)
         if bound == least + 1:
@@ -214,6 +210,13 @@ class Values(Integers):
         else:
             truth = self.node(*node, value, self.constant(bound, width))
         return truth if is_below else self.invert(truth)
+
+    def _bound(self, sign: str, width: int, number: int) -> int | None:
+        """A constant as a comparison of this sign and width reads it; None for a variable or a truth."""
+        constant = self.value_of(number)
+        if constant is None or width < 2:
+            return None
+        return signed(constant & ones(width), width) if sign == "s" else constant & ones(width)
 
     def chosen_of(self, width: int, condition: int, one: int, other: int) -> int:
         """The lesser or the greater of two values has one form, however they are compared."""

@@ -68,7 +68,7 @@ class Point(Version):
 
 
 def of_run(run: Run) -> Sides[Version]:
-    is_kernels = bool(run.base.revision or run.head.revision)
+    is_kernels = run.is_of_kernel_repository
     base = _version(run.base, f"{run.created} 0", is_kernels)
     return Sides(base=base, head=_version(run.head, f"{run.created} 1", is_kernels))
 

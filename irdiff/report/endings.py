@@ -49,7 +49,7 @@ def others(run: Run, most: int) -> tuple[Ending, ...]:
 
 
 def _words(run: Run) -> Mapping[Verdict, str]:
-    is_of_compilers = not (run.base.revision or run.head.revision)
+    is_of_compilers = not run.is_of_kernel_repository
     since = "; a workload may name the first release that it runs with (SINCE)"
     until = "; a workload may name the last release that it runs with (UNTIL)"
     return {

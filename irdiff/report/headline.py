@@ -238,7 +238,7 @@ def _more(run: Run, *, is_first: bool) -> Iterator[str]:
 def _reason(verdict: Verdict, count: int, run: Run) -> str:
     """If no workload was edited, it is the same workload that launches a case with one Triton only."""
     without = {Verdict.ADDED: "base", Verdict.REMOVED: "head"}
-    if verdict not in without or run.base.revision or run.head.revision:
+    if verdict not in without or run.is_of_kernel_repository:
         return ""
     one_or_many = "it" if count == 1 else "them"
     return f" (the workload does not launch {one_or_many} with the Triton of {without[verdict]})"

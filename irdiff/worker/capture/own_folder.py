@@ -1,7 +1,8 @@
 """Gives each process that captures an empty home folder, and an empty folder for temporary files.
 
 So no capture sees what another one left there, or what lies in the user's home. irdiff starts the worker with
-a new folder as TMPDIR (`base`), and deletes it when the worker ends.
+a new folder as TMPDIR, and deletes it when the worker ends. A process gets its folders below that of its
+parent.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ _FIRST_DESCRIPTOR = 900
 """Descriptors of the folders. They are the same in each process, and below the usual limit of 1,024."""
 
 
-def _of(base, pid):
-    return os.path.join(base, str(pid))
+_OF_THE_WORKER = tempfile.gettempdir()
 
 
-def enter(base):
-    folder = _of(base, os.getpid())
+def _of_child(pid):
+    return os.path.join(entered[-1], "tmp", str(pid)) if entered else os.path.join(_OF_THE_WORKER, str(pid))
+
+
+def enter():
+    folder = _of_child(os.getpid())
     home, temporary = os.path.join(folder, "home"), os.path.join(folder, "tmp")
     for place in (home, temporary):
         os.makedirs(place, exist_ok=True)
@@ -56,6 +60,6 @@ def _name_code_alike(folder):
     loader.source_to_code = source_to_code  # type: ignore[method-assign]
 
 
-def remove(base, pid):
-    """Call it when the process has ended."""
-    shutil.rmtree(_of(base, pid), ignore_errors=True)
+def remove(pid):
+    """Deletes what is left of a child that has called `enter`, and that has ended."""
+    shutil.rmtree(_of_child(pid), ignore_errors=True)

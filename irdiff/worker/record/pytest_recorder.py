@@ -18,7 +18,6 @@ import resource
 import select
 import signal
 import sys
-import tempfile
 import time
 
 import pytest
@@ -62,8 +61,6 @@ class TestRecorder:
         self.names, self.options = names, options
         self._compiles = False
         """True if a test also gets those texts of compiled code that only its assertions read."""
-        self._base = tempfile.gettempdir()
-        """Where each test gets a folder of its own."""
         self._test = _Test("")
         self._late: collections.Counter = collections.Counter()
         """{function: its tests that took too long}"""
@@ -105,7 +102,7 @@ class TestRecorder:
             self._compiles = compiles
             self._run_in_child(item)
         status, is_idle = _wait_for(pid)
-        own_folder.remove(self._base, pid)
+        own_folder.remove(pid)
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == CANNOT_WRITE:
             os._exit(CANNOT_WRITE)
         if not status or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDS_CODE):
@@ -127,7 +124,7 @@ class TestRecorder:
         code = 70
         try:
             die_with_parent()
-            own_folder.enter(self._base)
+            own_folder.enter()
             signal.alarm(self.options.timeout)
             resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU_S, resource.RLIM_INFINITY))
             code = 0 if self._record(item) else _NEEDS_CODE

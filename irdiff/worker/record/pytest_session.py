@@ -13,7 +13,6 @@ import importlib
 import json
 import os
 import sys
-import tempfile
 
 from ..capture import gpu_libraries, noted, own_folder
 from ..compile import settings, staged_compile
@@ -25,8 +24,6 @@ _LEAST_PART = 50
 _QUIET = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
 
 _COLLECT = [*_QUIET, "--collect-only", "-qq"]
-_BASE = tempfile.gettempdir()
-"""The folder that irdiff deletes when the session has ended."""
 
 
 def main(words):
@@ -220,7 +217,7 @@ def _in_child(work):
     code = 70
     try:
         die_with_parent()
-        own_folder.enter(_BASE)
+        own_folder.enter()
         work()
         code = 0
     finally:

@@ -36,8 +36,6 @@ _prepared = None
 """The result of `_entries` for the workload and target of this process."""
 _read: list = []
 """Files that were opened to load and capture them."""
-_BASE = tempfile.gettempdir()
-"""The folder that irdiff deletes when the worker has ended."""
 _PROFILE = "profile"
 """The key of a request that names the file for its counters."""
 
@@ -54,7 +52,7 @@ def prepare(request):
     """
     global _prepared, _read
     mark()
-    own_folder.enter(_BASE)
+    own_folder.enter()
     extra_packages.answer_as(request["target"])
     noted.begin_files(request.get("below"))
     if request["op"] == "catalog" and not request.get("below"):
@@ -79,9 +77,7 @@ def prepare(request):
     return served
 
 
-def forget(pid):
-    """Deletes what is left of a process that has called `prepare`, and that has ended."""
-    own_folder.remove(_BASE, pid)
+forget = own_folder.remove
 
 
 def serve(request):

@@ -370,8 +370,8 @@ def test_files_that_both_sides_share_are_named(load, tmp_path, monkeypatch):
         (tmp_path / name).write_text("1")
     (repository / "link").symlink_to(shared)
     monkeypatch.chdir(repository)
-    monkeypatch.setattr(tempfile, "tempdir", tempfile.gettempdir())
-    load("own_folder").enter(str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    load("own_folder").enter()
     noted = load("noted")
     noted.watch_files()
     monkeypatch.setattr(load("shared_files"), "_is_open", lambda folder: folder == str(shared))  # not /tmp
@@ -386,7 +386,8 @@ def test_files_that_both_sides_share_are_named(load, tmp_path, monkeypatch):
         for _, line, words in noted.caveats(is_compared=False)
     }
     assert uncompared == expected
-    load("own_folder").remove(str(tmp_path), os.getpid())
+    load("own_folder").entered.clear()  # as in the process that started it
+    load("own_folder").remove(os.getpid())
     assert not (tmp_path / str(os.getpid())).exists()
 
 
@@ -395,8 +396,8 @@ def test_a_file_that_only_the_home_folder_of_the_user_has_is_named(load, tmp_pat
     for folder in (repository, users):
         folder.mkdir()
     (users / "tuned.json").write_text("{}")
-    monkeypatch.setattr(tempfile, "tempdir", tempfile.gettempdir())
-    load("own_folder").enter(str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    load("own_folder").enter()
     noted = load("noted")
     monkeypatch.setattr(noted.pwd, "getpwuid", lambda number: SimpleNamespace(pw_dir=str(users)))
     noted.watch_files()
