@@ -49,8 +49,11 @@ class GitHistory:
         return repository.merge_base(self._store, one, other)
 
     def order(self, bad: str, goods: Sequence[str]) -> list[str]:
-        out = self._store.git("rev-list", "--bisect-all", "--ancestry-path", bad, "--not", *goods).decode()
-        return [line.split()[0] for line in out.splitlines() if line]
+        # `--ancestry-path` beside several goods would lose what branched off behind a later one of them.
+        after_good = {*self._store.git("rev-list", "--ancestry-path", bad, "--not", goods[0]).split()}
+        left = self._store.git("rev-list", "--bisect-all", bad, "--not", *goods).splitlines()
+        names = [line.split()[0] for line in left if line]
+        return [name.decode() for name in names if name in after_good]
 
     def parents_of(self, commit: str) -> list[str]:
         return self._store.git("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]

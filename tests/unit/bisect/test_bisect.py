@@ -164,3 +164,19 @@ def test_the_commit_of_a_merged_branch_is_found(branches):
     git(branches.place, "merge", "-q", "--no-edit", "-X", "theirs", "side")
     branches.commit("after the merge")
     assert branches.find("good", "main") == ["the change"]
+
+
+def test_a_commit_beside_a_good_one_is_searched(tmp_path):
+    """Though both branches began behind GOOD, at a commit that need not be tried."""
+    made = Repository(new_repository(tmp_path / "kernels"))
+    for message in ("good", "where they part"):
+        made.commit(message, "right")
+        git(made.place, "tag", message.split()[0])
+    git(made.place, "checkout", "-q", "-b", "side")
+    made.commit("the change", "other")
+    git(made.place, "checkout", "-q", "main")
+    made.commit("beside it")
+    git(made.place, "merge", "-q", "--no-edit", "side")
+    good, beside, changed, merge = git(made.place, "rev-parse", "good", "main~", "side", "main").split()
+    history = GitHistory(repository.open_store(made.place, configuration.load()))
+    assert set(history.order(merge, [good, beside])) == {changed, merge}
