@@ -18,6 +18,7 @@ from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Meaning, Run
 from irdiff.report import escape, tables, view
 from irdiff.report.case_lists import CaseList
+from irdiff.report.detail_tables import DetailTable
 from irdiff.report.endings import Ending
 from irdiff.report.group_lines import GroupLine
 from irdiff.report.lists import LISTED
@@ -222,12 +223,20 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
         yield from _ending(ending)
     for cases in shown.detail_lists:
         yield from _case_list(cases)
+    for table in shown.detail_tables:
+        yield from _detail_table(table, width)
     if shown.radius:
-        table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
+        lines = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
         yield from _section(
             "blast radius: changed / compared cases, in all and for each stage (of the cases that have it)",
-            table,
+            lines,
         )
+
+
+def _detail_table(table: DetailTable, width: int | None) -> Iterator[Text]:
+    cells = [[_line(cell) for cell in row] for row in table.rows]
+    lines = tables.lines(_columns(*table.columns), cells, width)
+    return _section(table.title, lines, table.rows.more, table.noun)
 
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:

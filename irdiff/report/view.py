@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
-from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Radius, Run, RuntimeEdit, TestAnswer
 from irdiff.report import (
     case_lists,
     commands,
     conclusion,
+    detail_tables,
     distinct_edits,
     edit_coverage,
     endings,
@@ -30,6 +29,7 @@ from irdiff.report import (
 )
 from irdiff.report.case_lists import CaseList
 from irdiff.report.conclusion import Conclusion
+from irdiff.report.detail_tables import DetailTable
 from irdiff.report.endings import Ending
 from irdiff.report.families import Family, Share
 from irdiff.report.group_lines import GroupLine
@@ -103,6 +103,8 @@ class RunView:
     movements: Listed[Movement]
     detail_lists: tuple[CaseList, ...]
     """After the groups, folded where the format can fold."""
+    detail_tables: tuple[DetailTable, ...]
+    """After `detail_lists`."""
     families: Listed[Family]
     """Or kernels, if all are of one family."""
     radius: tuple[tuple[str, Radius, Share], ...]
@@ -114,7 +116,6 @@ class RunView:
     provenance_sides: tuple[tuple[str, str, str], ...]
     """Versions and digests: name, value at base, value at head."""
     provenance: tuple[tuple[str, str], ...]
-    launch_changes: tuple[tuple[LaunchChange, int], ...]
 
     @property
     def headline(self) -> str:
@@ -178,6 +179,7 @@ def of(
             is_bump=as_.is_bump,
             has_families=bool(as_.is_bump or packs.projects(run.head.note)),
         ),
+        detail_tables=detail_tables.of(run, most),
         families=listed(families.compared(run), twice),
         radius=tuple(_radius(run)),
         commands=_commands(run, lines, as_),
@@ -185,7 +187,6 @@ def of(
         excerpt=diffs.machine_code(lines[0].smallest, limits.lines) if lines else (),
         provenance_sides=tuple(provenance.sides(run)[:twice]),
         provenance=tuple(provenance.circumstances(run)[:twice]),
-        launch_changes=tuple(launch_changes.of_run(run)[:most]),
     )
 
 
