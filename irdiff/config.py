@@ -89,6 +89,11 @@ class Config:
         return self.cache / "pages"
 
     @property
+    def changed_files(self) -> Path:
+        """The folder in which the worker keeps the names of shared files that captures changed."""
+        return self.cache / "changed-files"
+
+    @property
     def toolchains(self) -> Path:
         return self.cache / "toolchains"
 

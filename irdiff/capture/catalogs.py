@@ -19,6 +19,7 @@ from irdiff.adapters import adapter
 from irdiff.capture import opened_files
 from irdiff.capture.catalog import Catalog
 from irdiff.capture.selection import WorkloadSelection
+from irdiff.config import Config
 from irdiff.model import CaptureFailure, Failure, FailureKind, Target
 from irdiff.stages import Stage
 from irdiff.store import Store, disk_space, sha256
@@ -47,14 +48,14 @@ class Capturer:
 
     def again(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> Catalog:
         """Captures in another process, with random addresses and hashes."""
-        request = _request(side, workload, target, selection)
+        request = _request(side, workload, target, selection, self._requests.config)
         extra = side.corpus.extra_packages(workload, target)
         ask = partial(self._requests.ask, side.toolchain, extra, randomized=True)
         return adapter(Catalog).validate_python(self._with_texts(self._captured(request, ask)))
 
     def catalog(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> Catalog:
         toolchain, corpus = side.toolchain, side.corpus
-        request = _request(side, workload, target, selection)
+        request = _request(side, workload, target, selection, self._requests.config)
         is_kept = corpus.self_contained and self._reuse
         sources = [self._requests.environment_digest, toolchain.digest, corpus.digest]
         memo = self._store.memo(STEP, [sources, workload, target, selection])
@@ -84,6 +85,7 @@ class Capturer:
         self, request: CatalogRequest, ask: Callable[[CatalogRequest, Path], EndedChild]
     ) -> dict[str, Any]:
         with self._store.scratch() as folder:
+            self._requests.config.changed_files.mkdir(exist_ok=True)
             ended = ask(request, folder)
             result = read_result(folder)
             if result is None and request["select"]["frontend"]:
@@ -127,7 +129,9 @@ class Capturer:
         }
 
 
-def _request(side: Side, workload: str, target: Target, selection: WorkloadSelection) -> CatalogRequest:
+def _request(
+    side: Side, workload: str, target: Target, selection: WorkloadSelection, config: Config
+) -> CatalogRequest:
     corpus = side.corpus
     return {
         "op": "catalog",
@@ -137,6 +141,7 @@ def _request(side: Side, workload: str, target: Target, selection: WorkloadSelec
         "select": selection.words,
         "note_calls": corpus.files is not None,
         "below": str(corpus.root) if corpus.kept else None,
+        "changed": str(config.changed_files),
     }
 
 

@@ -260,7 +260,9 @@ def _started(folder: Path) -> None:
 
 def _run(session: TestSession, target: Target, words: Sequence[str], folder: Path, config: Config) -> None:
     toolchain, log = session.toolchain, folder / "log"
+    config.changed_files.mkdir(exist_ok=True)
     command = [*identity.worker_command(toolchain.python, "tests"), "--out", str(folder)]
+    command += ["--changed", str(config.changed_files)]
     with tempfile.TemporaryDirectory(
         prefix="irdiff-", dir=config.temporary_folder, ignore_cleanup_errors=True
     ) as own:

@@ -55,6 +55,8 @@ class CatalogRequest(_Workload):
     """True if the functions that run are noted."""
     below: str | None
     """The folder whose opened files are listed."""
+    changed: str
+    """The folder in which the names of the shared files that captures changed are kept."""
 
 
 class LaunchRequest(_Workload):

@@ -128,13 +128,13 @@ def watch_files():
     _posixsubprocess.fork_exec = start_noted
 
 
-def begin_files(folder):
-    """Notes nothing for None."""
+def begin_files(folder, changed=None):
+    """Notes nothing for None. `changed`: as in `protocol.CatalogRequest`."""
     global _below, _root
     _below = os.path.join(folder, "") if folder else None
     _root = _below or ""
     if folder:
-        shared_files.begin(folder)
+        shared_files.begin(folder, changed)
     if folder and not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
         sys.meta_path.append(_LastFinder())
 

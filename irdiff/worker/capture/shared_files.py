@@ -2,12 +2,15 @@
 folders of this capture (`own_folder`). What one side writes there may change what the other one launches.
 
 Data that a program reads elsewhere are the same for both sides, as its packages are. But Python code, and a
-file below a folder that everybody may write to, such as /tmp, may stem from another capture.
+file below a folder that everybody may write to, such as /tmp, may stem from another capture. So may a file
+that an earlier capture changed: irdiff keeps the names of these.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import os
 import stat
 import sys
@@ -23,10 +26,16 @@ _own: tuple = ()
 """The repository's copy, and folders of this capture."""
 _installed: tuple = ()
 """What the interpreter imports from before the program runs."""
+_kept_in = ""
+"""The folder with one file for each file that a capture changed; empty if none is kept."""
+_changed_before: frozenset = frozenset()
 
 
-def begin(repository):
-    global _own, _installed
+def begin(repository, kept_in=None):
+    global _own, _installed, _kept_in, _changed_before
+    _kept_in, _changed_before = kept_in or "", frozenset()
+    with contextlib.suppress(OSError):
+        _changed_before = frozenset(os.listdir(_kept_in) if _kept_in else ())
     _own = _prefixes(repository, *own_folder.entered)
     places = (os.path.dirname(os.path.realpath(triton.__file__)), WORKER, sys.prefix, sys.base_prefix)
     _installed = _prefixes(*places, *filter(os.path.isabs, sys.path))
@@ -45,19 +54,44 @@ def is_own(path):
 def place_of_changed(path):
     """Returns the place that a report names; empty for a file that is not shared."""
     path = os.path.realpath(path)
-    is_shared = not path.startswith((*_own, *_OF_THE_KERNEL)) and _is_file_or_none(path)
-    return _place(path) if is_shared else ""
+    if path.startswith((*_own, *_OF_THE_KERNEL)) or not _is_file_or_none(path):
+        return ""
+    if _kept_in:
+        _keep(path)
+    return _place(path)
+
+
+def _keep(path):
+    with contextlib.suppress(OSError):  # a store that cannot be written has its own error
+        with open(os.path.join(_kept_in, _name_of(path)), "wb") as file:
+            file.write(os.fsencode(path))
 
 
 def place_of_read(path):
     """Returns the place that a report names; empty for a file that is not shared."""
-    if path.startswith((*_own, *_installed, *_OF_THE_KERNEL)) or not os.path.isfile(path):
+    if path.startswith((*_own, *_OF_THE_KERNEL)):
+        return ""
+    if path.startswith(_installed) and not _changed_before:
+        return ""
+    if not os.path.isfile(path):
         return ""
     path = os.path.realpath(path)
+    if _changed_before and _was_changed_before(path):
+        return _place(path)
     is_shared = not path.startswith((*_own, *_installed)) and (
         path.endswith(_CODE) or _below_open_folder(path)
     )
     return _place(path) if is_shared else ""
+
+
+def _was_changed_before(path):
+    """True as well if a folder above it was renamed or linked."""
+    names = path.split(os.sep)
+    return any(_name_of(os.sep.join(names[:count])) in _changed_before for count in range(2, len(names) + 1))
+
+
+def _name_of(path):
+    return hashlib.sha256(os.fsencode(path)).hexdigest()
 
 
 def _is_file_or_none(path):

@@ -75,6 +75,7 @@ def _parser():
     parser.add_argument("--configs", type=int, help="the most configs of an autotuner that count")
     parser.add_argument("--timeout", type=int, default=120, help="seconds that one test may take")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--changed", help="the folder of `CatalogRequest.changed`")
     parser.add_argument("paths", nargs="*")
     return parser
 
@@ -208,7 +209,7 @@ def _run_file(path, names, out, lines, arguments):
     from .pytest_recorder import TestRecorder
 
     pytest_assertions.turn_off()
-    noted.begin_files(os.getcwd())
+    noted.begin_files(os.getcwd(), arguments.changed)
     recorder = TestRecorder(out, lines, arguments.target, names, arguments)
     pytest.main([*_QUIET, path], plugins=[recorder])
 

@@ -54,7 +54,7 @@ def prepare(request):
     mark()
     own_folder.enter()
     extra_packages.answer_as(request["target"])
-    noted.begin_files(request.get("below"))
+    noted.begin_files(request.get("below"), request.get("changed"))
     if request["op"] == "catalog" and not request.get("below"):
         noted.begin_stages(request["folder"])  # one of those that are kept
     try:

@@ -391,6 +391,22 @@ def test_files_that_both_sides_share_are_named(load, tmp_path, monkeypatch):
     assert not (tmp_path / str(os.getpid())).exists()
 
 
+def test_a_file_that_an_earlier_capture_changed_is_named(load, tmp_path, monkeypatch):
+    shared_files = load("shared_files")
+    monkeypatch.setattr(shared_files, "_is_open", lambda folder: False)  # /tmp
+    data = tmp_path / "data" / "tuned.json"
+    for name in ("repository", "kept"):
+        (tmp_path / name).mkdir()
+    places = []
+    for changes in (False, True, False):
+        shared_files.begin(str(tmp_path / "repository"), str(tmp_path / "kept"))
+        data.parent.mkdir(exist_ok=True)
+        data.write_text("{}")
+        places += [shared_files.place_of_read(str(data))]
+        places += [shared_files.place_of_changed(str(data))] if changes else []
+    assert places == ["", "", str(data.parent), str(data.parent)]
+
+
 def test_a_file_that_only_the_home_folder_of_the_user_has_is_named(load, tmp_path, monkeypatch):
     repository, users = tmp_path / "repository", tmp_path / "users"
     for folder in (repository, users):
