@@ -16,8 +16,8 @@ in a copy of its own, with the root of the repository as the working folder.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
-import itertools
 import json
 import os
 import shutil
@@ -44,7 +44,7 @@ from irdiff.resolve import extra_packages, pins, toml_file
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
-from irdiff.store import key_of, write_whole
+from irdiff.store import key_of, owned_folders, sha256_of_file, write_whole
 from irdiff.words import first_few
 
 FILE = "irdiff.toml"
@@ -73,7 +73,12 @@ def _package(text: str) -> str:
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _MAX_POINTER_BYTES = 1024
 """https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md"""
-_numbers = itertools.count(1)
+_POINTERS = "pointers.json"
+_checked: set[Path] = set()
+"""Exported trees that this process made or found whole."""
+_copies = contextlib.ExitStack()
+"""Copies of trees for this process."""
+atexit.register(_copies.close)
 _Folder = Annotated[StrictStr, AfterValidator(_inside)]
 _Name = Annotated[StrictStr, Field(min_length=1)]
 _Requirement = Annotated[StrictStr, AfterValidator(_package)]
@@ -280,23 +285,46 @@ def contents(snap: Snapshot, config: Config) -> dict[str, str]:
 
 
 def exported(snap: Snapshot, config: Config) -> Path:
-    """Exports the tree of the revision to the cache, once, whole or not at all."""
+    """Exports the tree of the revision to the cache, whole or not at all. If something changed its files
+    there since, it is exported again.
+    """
     tree_contents = [(entry.path, *entry.content) for entry in repository.entries(snap, config)]
     folder = config.cache.resolve() / "exports" / key_of("export/2", tree_contents)[:24]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        tree, partial = folder / "tree", folder / "tree.part"
-        if not tree.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
+        tree, partial, digest = folder / "tree", folder / "tree.part", folder / "tree.sha256"
+        if tree not in _checked and not (digest.is_file() and digest.read_text() == _digest_of(tree)):
+            for place in (tree, partial, folder / _POINTERS):
+                _remove(place)
             repository.export(snap, partial, config, may_lack_submodules=True)
             partial.rename(tree)
+            write_whole(digest, _digest_of(tree).encode())
+        _checked.add(tree)
     return tree
+
+
+def _digest_of(tree: Path) -> str:
+    def content(path: Path) -> str:
+        if path.is_symlink():
+            return f"to {path.readlink()}"
+        if not path.is_file():
+            return ""
+        return f"{os.access(path, os.X_OK)} {sha256_of_file(path)}"
+
+    return key_of(sorted((str(path.relative_to(tree)), content(path)) for path in tree.rglob("*")))
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
 
 
 def pointers(tree: Path) -> dict[str, str]:
     """By path, the name of the content of each file that git-lfs keeps elsewhere."""
-    names = tree.parent / "pointers.json"
+    names = tree.parent / _POINTERS
     if not names.is_file():
         files = (path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         small = (path for path in files if path.stat().st_size <= _MAX_POINTER_BYTES)
@@ -314,9 +342,6 @@ def absent_submodules(snap: Snapshot, config: Config) -> dict[str, str]:
 
 def copied(tree: Path) -> Path:
     """Copies the tree for this process alone, because programs may write next to their modules."""
-    place = tree.parent / f"run-{os.getpid()}-{next(_numbers)}"
-    for other in tree.parent.glob("run-*"):
-        if not Path("/proc", other.name.split("-")[1]).exists():
-            shutil.rmtree(other, ignore_errors=True)
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    owned_folders.remove_left(tree.parent)
+    place = _copies.enter_context(owned_folders.entered(tree.parent))
     return Path(shutil.copytree(tree, place / "tree", symlinks=True))

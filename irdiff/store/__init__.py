@@ -3,7 +3,7 @@
     blobs/ab/cdef…         one artifact, zstd-compressed; its name is its digest, checked on every read
     records-1.sqlite3      records: results by their inputs (`store.records`)
     assembled/ab/cdef…     results of assemblers, which workers write (`irdiff/worker/compile/assembling.py`)
-    tmp/PID-…              scratch folders of running processes
+    tmp/…                  scratch folders of running processes (`store.owned_folders`)
 
 Blobs appear by atomic rename and are never rewritten in place, and SQLite protects the records. So any number
 of irdiff processes can share a store, and a killed one leaves nothing half-written. Nothing is trusted
@@ -34,7 +34,7 @@ from pydantic_core import from_json
 
 from irdiff.config import DAY_S
 from irdiff.errors import StoreError
-from irdiff.store import code
+from irdiff.store import code, owned_folders
 from irdiff.store.memo import Memo, MemoStep
 from irdiff.store.records import Records
 
@@ -43,10 +43,8 @@ T = TypeVar("T")
 _LEVEL = 3
 _MAX_BLOB_BYTES = 1 << 30
 _FILE = re.compile(
-    r"(?:blobs|assembled)/[0-9a-f]{2}/(?:[0-9a-f]{62}(?:\.part-\d+)?|\.part-[0-9a-f]{32})", re.ASCII
+    r"(?:blobs|assembled)/[0-9a-f]{2}/(?:[0-9a-f]{62}(?:\.part-[0-9a-f]{32})?|\.part-[0-9a-f]{32})", re.ASCII
 )
-_SCRATCH = re.compile(r"(0\d{7})-\d{8}")
-"""A process id, which has at most seven digits, and a number."""
 PULLED = "pulled"
 """The kind of records that list what was pulled from a shared store; pruning invalidates them."""
 
@@ -84,7 +82,6 @@ class Store:
         """If set: kind and key of each record, "" and digest of each blob, that is read, written or asked
         for, and that is there.
         """
-        self._counter = itertools.count()
         self._records = Records(root)
         self._is_code_changed = False
         weakref.finalize(self, self._records.close)
@@ -93,6 +90,10 @@ class Store:
     def assembled(self) -> Path:
         """The folder of results of assemblers, which workers read and write."""
         return self.root / "assembled"
+
+    @property
+    def _scratch(self) -> Path:
+        return self.root / "tmp"
 
     # blobs
 
@@ -215,15 +216,12 @@ class Store:
         """Yields a folder for this process alone, which is removed afterwards. Its path always has the same
         length.
         """
-        path = self.root / "tmp" / f"{os.getpid():08d}-{next(self._counter):08d}"
-        try:
-            path.mkdir(parents=True)
-        except OSError as error:
-            raise self._unwritable(path.name, error) from error
-        try:
-            yield path
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
+        with contextlib.ExitStack() as open_folders:
+            try:
+                folder = open_folders.enter_context(owned_folders.entered(self._scratch))
+            except OSError as error:
+                raise self._unwritable(self._scratch.name, error) from error
+            yield folder
 
     def usage(self) -> Usage:
         blobs = [status.st_size for _, status in self._files()]
@@ -245,10 +243,7 @@ class Store:
 
         A record whose blobs are gone counts as absent, so any blob may be removed at any time.
         """
-        for folder in (self.root / "tmp").glob("*"):
-            match = _SCRATCH.fullmatch(folder.name)
-            if match and not folder.is_symlink() and not Path("/proc", match[1].lstrip("0")).exists():
-                shutil.rmtree(folder, ignore_errors=True)
+        owned_folders.remove_left(self._scratch)
         of_records = self._records.usage()[1]
         self._records.remove_left()
         # workers do not mark assembled files as used, but the file system notes their last access once a day

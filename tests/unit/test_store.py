@@ -29,7 +29,7 @@ def in_file(store, statement, *values):
 
 def processes(folder, script, count=1):
     """Processes that use the store of a folder."""
-    head = f"import sys; from pathlib import Path; from irdiff.store import Store; store = Store(Path({str(folder)!r}))\n"
+    head = f"import signal, sys; from pathlib import Path; from irdiff.store import Store; store = Store(Path({str(folder)!r}))\n"
     return [
         subprocess.Popen([sys.executable, "-c", head + script, str(n)], stdout=subprocess.PIPE, text=True)
         for n in range(count)
@@ -169,6 +169,24 @@ def test_a_writer_that_is_killed_leaves_a_good_store(tmp_path):
     assert list(store.notes()) == []
 
 
+def test_a_scratch_folder_is_removed_when_its_owner_has_ended_and_not_before(tmp_path):
+    """Processes of containers may have the same ids."""
+    (child,) = processes(
+        tmp_path, "with store.scratch() as folder: print(folder, flush=True); signal.pause()"
+    )
+    assert child.stdout
+    folder = Path(child.stdout.readline().strip())
+    store = Store(tmp_path)
+    with store.scratch() as own:
+        store.prune(None)
+        assert folder.is_dir() and own.is_dir()
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        store.prune(None)
+        assert not folder.exists() and own.is_dir()
+    assert list(folder.parent.iterdir()) == []
+
+
 def test_what_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "blobs").write_text("a file where a folder should be")
     with pytest.raises(StoreError, match="cannot be written") as raised:
@@ -254,17 +272,20 @@ def test_prune_removes_nothing_that_the_store_did_not_make(tmp_path):
     for path in (outside / "file", *(root / name for name in FOREIGN)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"mine")
-    (root / "tmp" / "09999998-00000001").symlink_to(outside)
+    (root / "tmp" / "link.lock").symlink_to(outside / "file")
+    (root / "tmp" / f"{'2' * 32}.lock").symlink_to(outside / "file")
+    (root / "tmp" / ("2" * 32)).symlink_to(outside)
     (root / "blobs" / "ef").mkdir()
     (root / "blobs" / "ef" / ("1" * 62)).symlink_to(outside / "file")
-    (root / "tmp" / "09999999-00000001").mkdir()
+    (root / "tmp" / ("3" * 32)).mkdir()
+    (root / "tmp" / f"{'3' * 32}.lock").touch()
     store = Store(root)
     digest = store.put(b"one")
     store.put_record("kind", KEY, {"value": 1})
     store.prune(0)
     assert not store.has(digest)
     assert store.get_record("kind", KEY) is None
-    assert not (root / "tmp" / "09999999-00000001").exists(), "of a process that is gone"
+    assert not (root / "tmp" / ("3" * 32)).exists(), "of a process that is gone"
     assert {(root / name).read_bytes() for name in FOREIGN} == {b"mine"}
     assert (outside / "file").read_bytes() == b"mine"
 

@@ -59,7 +59,7 @@ def _digest(path, log, binary):
 def write(path, binary, log):
     """Writes the file whole or not at all. Errors are ignored: the result is then computed again."""
     encoded_log = json.dumps(log).encode()
-    part = f"{path}.part-{os.getpid()}"
+    part = f"{path}.part-{os.urandom(16).hex()}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(part, "wb") as file:
