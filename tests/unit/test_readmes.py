@@ -15,6 +15,7 @@ READMES = [
     path
     for path in (
         ROOT / "README.md",
+        ROOT / "irdiff/limits.md",
         *(path for name in FOLDERS for path in sorted((ROOT / name).rglob("README.md"))),
     )
     if not {"_shipped", "data"} & set(path.relative_to(ROOT).parts)
