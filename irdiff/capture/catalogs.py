@@ -1,9 +1,9 @@
 """Catalogs: the launches of one workload for one target on one side, traced each time by its worker.
 
-Only the catalog of a corpus that imports nothing outside of itself and Triton is cached
-(`Corpus.self_contained`), under the corpus, the toolchain, the worker's code and the environment. Failures
-that may be temporary are not cached: a missing module, exhausted time or memory, a capture that died and was
-repeated without the frontend.
+Only the catalog of a corpus that imports nothing outside of itself, its packages and Triton is cached
+(`Corpus.self_contained`: irdiff's own corpus, packs, recorded tests). Its key is the corpus, the toolchain,
+the worker's code and the environment. Failures that may be temporary are not cached: a missing module,
+exhausted time or memory, a capture that died and was repeated without the frontend.
 """
 
 from __future__ import annotations
