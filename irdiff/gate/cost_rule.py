@@ -1,4 +1,9 @@
-"""Rules on time: a changed case may not take longer, and may have to be timed."""
+"""Rules on time: a changed case may not take longer, and may have to be timed.
+
+`TimedCase.enough` says whether an interval is reliable. Recordings of earlier versions of irdiff have cases
+that are `slower` after fewer processes than today: their intervals count as reliable, too, so that such a
+recording still fails the gate.
+"""
 
 from __future__ import annotations
 
