@@ -65,7 +65,7 @@ _RECORDED = (
     "--save",
     "save_path",
     type=options.PATH,
-    help="Write the files that the printed commands read into this folder.",
+    help="Write to this folder the files that the printed commands read.",
 )
 @click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")
 @options.corpus_option

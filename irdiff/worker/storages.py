@@ -50,7 +50,7 @@ _of_torch: weakref.WeakSet = weakref.WeakSet()
 
 
 class StorageOrigin:
-    def __init__(self, kind, fill="", device=""):
+    def __init__(self, kind, fill="", device="", provenance="computed"):
         self._entry = _entry
         self._kind = kind + _entry.name
         _entry.counts[self._kind] += 1
@@ -58,6 +58,7 @@ class StorageOrigin:
         self.order = next(_order)
         """Storages that were made earlier have smaller ones."""
         self._fill = fill
+        self.provenance = provenance
         self.device = device
         """`cpu` where the program made it there and never moved it; empty where that is not known."""
         self.launches_before: int | None = _launches

@@ -71,7 +71,7 @@ def toolchain_of(
             log_path=error.log_path,
         ) from error
     commit = f"commit {checkout.snapshot.commit}; " if checkout.snapshot.commit else ""
-    return toolchain, f"{checkout.snapshot.title}; {commit}native part: {part.origin}"
+    return toolchain, f"{checkout.snapshot.title}; {commit}C++ part (libtriton.so): {part.origin}"
 
 
 def _adopted(checkout: Checkout, config: Config) -> NativePart | None:

@@ -69,13 +69,11 @@ def _keep(path):
 
 def place_of_read(path):
     """Returns the place that a report names; empty for a file that is not shared."""
-    if path.startswith((*_own, *_OF_THE_KERNEL)):
-        return ""
-    if path.startswith(_installed) and not _changed_before:
-        return ""
-    if not os.path.isfile(path):
+    if path.startswith(_OF_THE_KERNEL) or (path.startswith(_installed) and not _changed_before):
         return ""
     path = os.path.realpath(path)
+    if path.startswith(_own) or not os.path.isfile(path):
+        return ""
     if _changed_before and _was_changed_before(path):
         return _place(path)
     is_shared = not path.startswith((*_own, *_installed)) and (

@@ -36,18 +36,18 @@ def note(arguments, was_out, result):
     """
     if was_out and is_out(result):
         return
-    for tensor in _tensors_in((arguments, result)):
+    for tensor in tensors_in((arguments, result)):
         origin = _origin_of(tensor)
         if origin is not None:
             origin.launches_before = None
 
 
-def _tensors_in(value):
+def tensors_in(value):
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (tuple, list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _tensors_in(item)
+            yield from tensors_in(item)
 
 
 def _origin_of(tensor):

@@ -14,6 +14,8 @@ from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, t
 
 _MOST_READ = 1 << 12
 """The most elements of a tensor that a program may read on the CPU. Larger ones have no memory."""
+_MOST_COPIED_BYTES = 1 << 28
+"""Copies of larger tensors have no values."""
 _GPUS = ("cuda", "hip", "xpu")
 _CPU, _GPU = torch.device("cpu"), torch.device("cuda", 0)
 _ANSWERS = {
@@ -26,8 +28,18 @@ _MADE_UP = {torch.allclose: True, torch.equal: True}
 """A check of results that are not computed means nothing, and must not end the program."""
 _UNWRITTEN = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
 """Values that may decide what is launched next, or be divisors, are the same in every process."""
-_TAKES_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
-_MOVES = {torch.Tensor.cuda: "cuda", torch.Tensor.pin_memory: torch_storages.PINNED}
+_NAMES_A_DEVICE = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.pin_memory}
+"""They take it by its place."""
+_MOVES = {
+    torch.Tensor.to: "",
+    torch.as_tensor: "",
+    torch.asarray: "",
+    torch.Tensor.cpu: "cpu",
+    torch.Tensor.cuda: "cuda",
+    torch.Tensor.pin_memory: torch_storages.PINNED,
+}
+"""{function: where its result lies if the call names no device}"""
+_HAVE_NO_GPU = {torch.Tensor.cuda, torch.Tensor.pin_memory}
 _READS = {
     torch.Tensor.item,
     torch.Tensor.tolist,
@@ -60,7 +72,8 @@ _COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.co
 
 def install():
     torch.testing.assert_close = lambda *_, **__: None
-    torch.nn.Module.cuda = _moved_to_gpu
+    torch.from_dlpack = torch.utils.dlpack.from_dlpack = _of_the_same_memory(torch.from_dlpack)
+    torch.load = _loaded_to_its_device(torch.load)
     torch.Tensor.record_stream = lambda *_: None
     torch.set_default_device = torch_storages.set_default_device
     torch.Generator = _generator()
@@ -100,9 +113,6 @@ class _Redirector(TorchFunctionMode):
         reads = function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args)
         if _waits(function, args, kwargs, reads):
             stub_driver.current.host_waits()
-        if function in _MOVES:
-            torch_storages.moved(args[:1], _MOVES[function])
-            return args[0]
         if function in _ANSWERS:
             return _ANSWERS[function](torch_storages.device_of(args[0]))
         if function in _MADE_UP and not noted.is_checked():
@@ -113,17 +123,21 @@ class _Redirector(TorchFunctionMode):
         was_out = noted.has_launched and torch_reach.is_out(arguments)
         if reads and not was_out:
             noted.value_read()
-        device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
+        device = _named(kwargs, args[1:] if function in _NAMES_A_DEVICE else ())
+        if function is torch.Tensor.to and not device:
+            device = next(map(torch_storages.device_like, _tensors((*args[1:], *kwargs.values()))), "")
         if "device" in kwargs:
             kwargs["device"] = _on_cpu(kwargs["device"])
-        if function in _TAKES_DEVICE:
+        if function is torch.Tensor.to:
             args = (*args[:1], *map(_on_cpu, args[1:]))
         if kwargs.pop("pin_memory", False):
             device = torch_storages.PINNED
-        result = torch_autocast.call(function, args, kwargs)
+        result = args[0] if function in _HAVE_NO_GPU else torch_autocast.call(function, args, kwargs)
         if function in _UNWRITTEN:
             _write(result)
         torch_storages.note(function, args, kwargs, result, device)
+        if function in _MOVES and (device or _MOVES[function]):
+            result = torch_storages.moved(result, device or _MOVES[function], _copied)
         if noted.has_launched:
             torch_reach.note(arguments, was_out and storages.launches() == launches_before, result)
         if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
@@ -184,9 +198,36 @@ def _named(kwargs, others):
     return ""
 
 
-def _moved_to_gpu(module, device=None):
-    torch_storages.moved([*module.parameters(), *module.buffers()], "cuda")
-    return module
+def _of_the_same_memory(from_dlpack):
+    @functools.wraps(from_dlpack)
+    def taken(*args, **kwargs):
+        result = from_dlpack(*args, **kwargs)
+        torch_storages.note_memory(result)
+        return result
+
+    return taken
+
+
+def _loaded_to_its_device(load):
+    @functools.wraps(load)
+    def loaded(file, map_location=None, *args, **kwargs):
+        device = _named({}, [map_location])
+        result = load(file, _on_cpu(map_location), *args, **kwargs)
+        for tensor in torch_reach.tensors_in(result) if device else ():
+            storages.place_of(tensor).origin.device = device
+        return result
+
+    return loaded
+
+
+def _copied(tensor):
+    if tensor.numel() * tensor.itemsize <= _MOST_COPIED_BYTES:
+        return tensor.clone()
+    return torch.zeros_like(tensor)  # which touches no memory
+
+
+def _tensors(values):
+    return [value for value in values if isinstance(value, torch.Tensor)]
 
 
 def _generator():

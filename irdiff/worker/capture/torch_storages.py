@@ -37,18 +37,12 @@ def note(function, args, kwargs, result, device):
             origin = storages.origin_of_torch(storage)
             if origin is None:
                 provenance = "made" if name in _MAKES else "computed"
-                origin = storages.StorageOrigin(
-                    f"{provenance} as {_kind_of(tensor)}", _fill_of(name, args, kwargs)
-                )
-                origin.device = (
-                    device or _device_of(args) or ("" if provenance == "computed" else default_device)
-                )
-                storages.label(storage, tensor, origin)
+                default = default_device if provenance == "made" else ""
+                where = device or _device_of(args) or default
+                _label(storage, tensor, provenance, where, _fill_of(name, args, kwargs))
             elif _writes(name) or kwargs.get("out") is not None:
                 whole = tensor.numel() * tensor.itemsize == storage.nbytes()
                 origin.state = _written(name, args, kwargs) if whole else ""
-            elif device.startswith(("cuda", PINNED)):
-                origin.device = device  # moved there, which here takes no copy
         except (NotImplementedError, RuntimeError):  # a tensor that has no storage of its own
             continue
 
@@ -97,9 +91,43 @@ def is_host(values):
     return _device_of(values) == "cpu"
 
 
-def moved(tensors, device):
-    for tensor in tensors:
-        storages.place_of(tensor).origin.device = device
+def moved(tensor, device, copied):
+    """Returns the tensor itself if it lies on that device, else what `copied` makes of it."""
+    try:
+        origin = storages.place_of(tensor).origin
+    except (NotImplementedError, RuntimeError):  # a tensor that has no storage of its own
+        return tensor
+    if not origin.device and device.startswith("cuda"):
+        origin.device = device
+    here = {"": "cuda", PINNED: device if device == "cpu" else PINNED}.get(origin.device, origin.device)
+    if here == device:
+        return tensor
+    copy = copied(tensor)
+    _label(copy.untyped_storage(), copy, origin.provenance, device, origin.state)
+    return copy
+
+
+def note_memory(tensor):
+    """DLPack gives a tensor a storage of its own for the memory of another one."""
+    storage = tensor.untyped_storage()
+    place = storages.place_at(storage.data_ptr())
+    if place is not None and not place.offset_bytes and storages.origin_of_torch(storage) is None:
+        storages.label(storage, tensor, place.origin)
+
+
+def _label(storage, tensor, provenance, device, fill):
+    """Storages of the host have numbers of their own: launches rarely get them."""
+    where = " on the host" if device == "cpu" else ""
+    kind = f"{provenance}{where} as {_kind_of(tensor)}"
+    storages.label(storage, tensor, storages.StorageOrigin(kind, fill, device, provenance))
+
+
+def device_like(tensor):
+    """Returns the device of a tensor, as `note` takes it."""
+    try:
+        return storages.place_of(tensor).origin.device or "cuda"
+    except (NotImplementedError, RuntimeError):
+        return ""
 
 
 def _tensors(result):

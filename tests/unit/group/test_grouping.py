@@ -167,5 +167,7 @@ def test_what_a_proof_leaves_open_includes_the_instructions_of_an_access():
     changed = runs.case(verdict=Verdict.CHANGED)
     assert report_classes.class_of(changed, effects, is_asked_for=False) == (
         ReportClass.SAME,
-        ("proved: same accesses, same values. Only registers, instructions or an irrelevant order differ",),
+        (
+            "proved: same accesses, same values. Other registers or instructions, or another order, lead to them",
+        ),
     )

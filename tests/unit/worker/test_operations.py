@@ -369,6 +369,7 @@ def test_files_that_both_sides_share_are_named(load, tmp_path, monkeypatch):
     for name in names:
         (tmp_path / name).write_text("1")
     (repository / "link").symlink_to(shared)
+    (repository / "outside.py").symlink_to(tmp_path / "mine" / "kernels.py")
     monkeypatch.chdir(repository)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     load("own_folder").enter()
