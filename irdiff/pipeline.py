@@ -190,7 +190,6 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     at_launch = _runtime(asked, pairs)
     unseen = (
         *unexamined.of_sides(asked.sides, captured),
-        *unexamined.merged(merged),
         *program_endings,
     )
     if steps.shared:
@@ -213,6 +212,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *runtime.notes(at_launch),
             *_notes(asked, pairs, captured, steps),
             *exercised,
+            *unexamined.merged(merged),
             *_shared(pairs),
             *_compiled_kernels(every),
             *determinism.notes,

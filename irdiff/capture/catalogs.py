@@ -85,7 +85,7 @@ class Capturer:
         self, request: CatalogRequest, ask: Callable[[CatalogRequest, Path], EndedChild]
     ) -> dict[str, Any]:
         with self._store.scratch() as folder:
-            self._requests.config.changed_files.mkdir(exist_ok=True)
+            self._requests.config.changed_files.mkdir(parents=True, exist_ok=True)
             ended = ask(request, folder)
             result = read_result(folder)
             if result is None and request["select"]["frontend"]:

@@ -224,12 +224,20 @@ def compiled_kernels(pairs: Sequence[Pair]) -> Sides[int]:
 
 
 def _is_merged(pair: Pair, other: Pair) -> bool:
-    """Whether one pair's launch at head makes the calls, with the same tensors, of the other's at base."""
-    alone, shared = pair.base, other.head
-    if pair.head is not None or not isinstance(alone, Launch) or not isinstance(shared, Launch):
+    """True if the other pair's launch at head makes the calls that both launches make at base."""
+    alone, partner, shared = pair.base, other.base, other.head
+    if pair.head is not None or not isinstance(alone, Launch):
         return False
-    is_kin = (alone.label, alone.kernel, pair.target) == (shared.label, shared.kernel, other.target)
-    return is_kin and {*alone.places} <= {*shared.places} and _tensors(alone) == _tensors(shared)
+    if not isinstance(partner, Launch) or not isinstance(shared, Launch):
+        return False
+    is_kin = pair.target == other.target and _kernel_of(alone) == _kernel_of(partner)
+    is_kin = is_kin and (alone.label, alone.kernel) == (shared.label, shared.kernel)
+    are_calls_made = {*alone.places, *partner.places} <= {*shared.places}
+    return is_kin and are_calls_made and _tensors(alone) == _tensors(shared)
+
+
+def _kernel_of(launch: Launch) -> tuple[str, ...]:
+    return launch.workload, launch.label, launch.kernel, launch.source_path
 
 
 def _tensors(launch: Launch) -> list[tuple[str, str | None, tuple[int, ...] | None]]:

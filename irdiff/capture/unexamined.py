@@ -1,4 +1,4 @@
-"""Says what the sides have, or may have, that no case covers, for a report's first sentence."""
+"""Says what the sides have, or may have, that no case covers, for the top of a report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[
 
 
 def merged(launches: Sequence[str]) -> Iterator[str]:
-    """Covers launches at base whose calls another launch makes at head: its kernel was compared once."""
+    """Returns a note on launches at base whose calls another launch makes at head: its kernel was compared
+    once.
+    """
     if launches:
         is_one = len(launches) == 1
         share, own = ("shares", "it is no case of its") if is_one else ("share", "they are no cases of their")

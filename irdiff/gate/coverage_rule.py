@@ -18,6 +18,9 @@ def is_whole(run: Run) -> bool:
 
 
 def not_launched(run: Run) -> Iterator[tuple[str, Objection]]:
+    """Yields files; an empty name stands for the run."""
+    for clause in run.unexamined:
+        yield "", unknown(clause)
     for file in run.reach.files if run.reach else ():
         if file.not_run:
             words = f"new or changed, and ran in no launch: {', '.join(file.not_run)}"

@@ -41,7 +41,10 @@ def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFind
             raised = (_finding(rule, SubjectKind.TARGET, *each, ()) for each in by_target)
         case CoverageRule(requires=Requires.LAUNCHED):
             by_file = coverage_rule.not_launched(run)
-            raised = (_finding(rule, SubjectKind.FILE, *each, ()) for each in by_file)
+            raised = (
+                _finding(rule, SubjectKind.FILE if path else SubjectKind.RUN, path, objection, ())
+                for path, objection in by_file
+            )
         case VerdictRule(is_share=True):
             raised = _shares(rule, selected)
         case FactRule() if COMPILE_S in rule.facts:

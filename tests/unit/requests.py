@@ -36,7 +36,8 @@ class FakeRequests:
     @property
     def config(self):
         limits = SimpleNamespace(timeout_s=self.timeout_s)
-        return SimpleNamespace(limits=limits, temporary_folder=Path(tempfile.gettempdir()))
+        folder = Path(tempfile.gettempdir())
+        return SimpleNamespace(limits=limits, temporary_folder=folder, changed_files=folder)
 
     def ask(self, _, beside, row, folder, *, randomized=False):
         content = Path(row["input"]).read_bytes() if "input" in row else None

@@ -227,7 +227,7 @@ def _list(kind, path):
 
 def caveat(words, *, is_compared=True):
     """Notes what only a GPU can answer, or what irdiff cannot see, with the running line of the repository.
-    `is_compared=False`: the launch was not compared, which a report says in its first sentence.
+    `is_compared=False`: the launch was not compared, which a report says at its top.
 
     Questions of Inductor belong to no line. What was not compared is said without a line, too: a thread may
     run no line of the repository.

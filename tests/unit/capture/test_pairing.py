@@ -283,6 +283,25 @@ def test_a_launch_whose_call_nothing_at_head_makes_is_removed(launch, changes):
     assert Verdict.REMOVED in {verdict_of(pair)[0] for pair in pairs if pair.head is None}
 
 
+def test_the_first_of_several_launches_is_removed(launch):
+    """The later ones move up by one place."""
+    first, second, third = (
+        replace(launch, id=f"f/w:a/k#{n}", label="a", places=(n,), constexprs={"B": str(n)}, digest=None)
+        for n in (1, 2, 3)
+    )
+    moved = (replace(each, places=(each.places[0] - 1,)) for each in (second, third))
+    pairs = match([first, second, third], list(moved))
+    assert pairing.without_merged(pairs) == (pairs, [])
+
+
+def test_a_launch_of_another_kernel_or_workload_is_removed(launch):
+    for changes in ({"source_path": "other.py"}, {"workload": "f/other"}):
+        pairs = two_and_one(launch)
+        (alone,) = (pair for pair in pairs if pair.head is None)
+        pairs[pairs.index(alone)] = replace(alone, base=replace(alone.base, **changes))
+        assert pairing.without_merged(pairs) == (pairs, [])
+
+
 def test_a_launch_with_other_tensors_is_removed(launch):
     tensor = replace(runs.blank(Argument), name="x", dtype="fp16", shape=(8,))
     pairs = two_and_one(replace(launch, arguments=(tensor,)), arguments=(replace(tensor, shape=(9,)),))

@@ -206,6 +206,15 @@ def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_accepted
         assert gated(reached(path=path), reach).passed, "no kernels"
 
 
+def test_what_was_not_compared_is_unknown_to_the_rule_of_launches():
+    clause = "bench/run.py:3 starts another Python process: what that launches was not compared"
+    of, reach = run(case(CASE), unexamined=(clause,)), {"kind": "coverage", "requires": "launched"}
+    finding = only(gated(of, reach))
+    assert (finding.certainty, finding.detail) == (Certainty.UNKNOWN, clause)
+    assert not gated(of, reach).passed
+    assert gated(run(case(CASE)), reach).passed
+
+
 DECISION = Decision(owner="jane", reason=REASON, issue="", on=TODAY, expires=TODAY)
 
 
