@@ -1,8 +1,8 @@
 """The acceptance file: findings that a person accepts until a day, kept under version control.
 
 An entry holds for the concrete changes of some cases between two toolchains. Or it holds, with an issue, for
-one rule on some cases, targets or files, however they change. Another change of the same case, another case
-of the group and another toolchain must be reviewed again.
+one rule on some cases, targets, files or notes, however they change. Another change of the same case,
+another case of the group and another toolchain must be reviewed again.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class Accepted:
     targets: Patterns = ()
     """Narrow `cases`; alone, settle findings of a target as a whole."""
     files: Patterns = ()
+    notes: Patterns = ()
+    """Clauses that say what was not compared, as the gate prints them."""
     group: Annotated[str, Field(max_length=200)] = ""
     """The change group in which the changes were reviewed, or the rule that reported them."""
     title: str = ""
@@ -77,20 +79,22 @@ class Accepted:
     @model_validator(mode="after")
     def _is_of_changes_or_of_a_rule(self) -> Accepted:
         if self.changes and self.subjects:
-            raise ValueError("it names both changes and cases, targets or files: make two entries of it")
+            raise ValueError(
+                "it names both changes and cases, targets, files or notes: make two entries of it"
+            )
         if self.changes and (missing := [name for name in _OF_CHANGES if not getattr(self, name)]):
             raise ValueError(f"{missing[0]} is missing, which changes need")
         if not self.changes and not self.rule:
             raise ValueError("it names neither changes nor a rule")
         if not self.changes and not self.subjects:
-            raise ValueError("it names no changes, cases, targets or files")
+            raise ValueError("it names no changes, cases, targets, files or notes")
         if self.rule and not self.issue:
             raise ValueError("issue is missing, which an acceptance of a rule needs")
         return self
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        return (*self.cases, *self.targets, *self.files)
+        return (*self.cases, *self.targets, *self.files, *self.notes)
 
     def is_of_toolchains(self, run: Run) -> bool:
         return (self.base_toolchain, self.head_toolchain) == (run.base.digest, run.head.digest)

@@ -101,7 +101,7 @@ def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Acc
     if changes:
         yield Accepted(changes=changes, group=rule.id, title=rule.reason[:200], **_between(run), **terms)
     rest = [finding for finding in blocking if not _has_changes(finding)]
-    for subject in (SubjectKind.CASE, SubjectKind.TARGET, SubjectKind.FILE):
+    for subject in (SubjectKind.CASE, SubjectKind.TARGET, SubjectKind.FILE, SubjectKind.NOTE):
         if names := tuple(finding.name for finding in rest if finding.subject is subject):
             yield Accepted(**terms, **_subjects(subject, names))
 

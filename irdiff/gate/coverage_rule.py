@@ -17,10 +17,12 @@ def is_whole(run: Run) -> bool:
     return not chosen.cases and not chosen.tiers and chosen.shard == (1, 1)
 
 
+def unexamined(run: Run) -> Iterator[tuple[str, Objection]]:
+    """Yields the clauses at the top of a report."""
+    return ((clause, unknown("irdiff could not look at it")) for clause in run.unexamined)
+
+
 def not_launched(run: Run) -> Iterator[tuple[str, Objection]]:
-    """Yields files; an empty name stands for the run."""
-    for clause in run.unexamined:
-        yield "", unknown(clause)
     for file in run.reach.files if run.reach else ():
         if file.not_run:
             words = f"new or changed, and ran in no launch: {', '.join(file.not_run)}"

@@ -31,6 +31,7 @@ class SubjectKind(StrEnum):
     CASE = "case"
     TARGET = "target"
     FILE = "file"
+    NOTE = "note"
     RUN = "run"
 
 

@@ -79,8 +79,7 @@ def _cure(rule: RuleOutcome, again: Again) -> str:
     blocking = [finding for finding in rule.findings if finding.blocks]
     if all(finding.needs_gpu for finding in blocking):
         return f"on a machine with the GPU: {commands.command('time', again.call)}"
-    are_of_the_run = all(finding.subject is SubjectKind.RUN for finding in blocking)
-    if are_of_the_run and not _is_about_coverage(rule):
+    if all(finding.subject is SubjectKind.RUN for finding in blocking):
         return "compare what the rule selects, or let it be empty (may_be_empty)"
     cure = "repair it"
     if all(finding.subject is SubjectKind.TARGET for finding in blocking) and _is_about_coverage(rule):

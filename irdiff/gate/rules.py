@@ -41,9 +41,11 @@ def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFind
             raised = (_finding(rule, SubjectKind.TARGET, *each, ()) for each in by_target)
         case CoverageRule(requires=Requires.LAUNCHED):
             by_file = coverage_rule.not_launched(run)
-            raised = (
-                _finding(rule, SubjectKind.FILE if path else SubjectKind.RUN, path, objection, ())
-                for path, objection in by_file
+            raised = iter(
+                (
+                    *(_finding(rule, SubjectKind.FILE, *each, ()) for each in by_file),
+                    *(_finding(rule, SubjectKind.NOTE, *each, ()) for each in coverage_rule.unexamined(run)),
+                )
             )
         case VerdictRule(is_share=True):
             raised = _shares(rule, selected)

@@ -65,6 +65,8 @@ class Settler:
                 return not entry.cases and matches(entry.targets, finding.name)
             case SubjectKind.FILE:
                 return not entry.cases and self._is_file_of(entry, finding.name)
+            case SubjectKind.NOTE:
+                return finding.name in entry.notes or matches(entry.notes, finding.name)
             case SubjectKind.RUN:
                 return False
 
