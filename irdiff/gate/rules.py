@@ -40,13 +40,7 @@ def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFind
             by_target = coverage_rule.not_compared_enough(rule, _by_target(selected), run)
             raised = (_finding(rule, SubjectKind.TARGET, *each, ()) for each in by_target)
         case CoverageRule(requires=Requires.LAUNCHED):
-            by_file = coverage_rule.not_launched(run)
-            raised = iter(
-                (
-                    *(_finding(rule, SubjectKind.FILE, *each, ()) for each in by_file),
-                    *(_finding(rule, SubjectKind.NOTE, *each, ()) for each in coverage_rule.unexamined(run)),
-                )
-            )
+            raised = _not_seen(rule, run)
         case VerdictRule(is_share=True):
             raised = _shares(rule, selected)
         case FactRule() if COMPILE_S in rule.facts:
@@ -54,6 +48,13 @@ def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFind
         case _:
             raised = _of_cases(rule, selected, run, timings)
     return len(selected), list(raised)
+
+
+def _not_seen(rule: Rule, run: Run) -> Iterator[GateFinding]:
+    for path, objection in coverage_rule.not_launched(run):
+        yield _finding(rule, SubjectKind.FILE, path, objection, ())
+    for clause, objection in coverage_rule.unexamined(run):
+        yield _finding(rule, SubjectKind.NOTE, clause, objection, ())
 
 
 def _is_of_the_run(rule: Rule) -> bool:
