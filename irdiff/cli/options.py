@@ -141,7 +141,7 @@ origin_option = click.option(
     "--from",
     "origin",
     metavar="SIDE|RUN",
-    help=f"If both sides are tools ({_TOOLS}): the release or run whose LLVM IR or PTX they compile.",
+    help=f"If both sides are tools ({_TOOLS}): the release or run whose LLVM IR or assembly they compile.",
 )
 ASSEMBLERS = tuple(f"--{name}" for name in backends.ASSEMBLERS)
 assembler_option = click.option(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +19,7 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, Target, Toolchain
-from irdiff.resolve import settings
+from irdiff.resolve import worker_surroundings
 from irdiff.resolve.toolchains import identity
 from irdiff.store import key_of, sha256
 
@@ -263,12 +262,12 @@ def _run(session: TestSession, target: Target, words: Sequence[str], folder: Pat
     config.changed_files.mkdir(exist_ok=True)
     command = [*identity.worker_command(toolchain.python, "tests"), "--out", str(folder)]
     command += ["--changed", str(config.changed_files)]
-    with tempfile.TemporaryDirectory(
-        prefix="irdiff-", dir=config.temporary_folder, ignore_cleanup_errors=True
-    ) as own:
-        environment = {**config.compiler_environment, "HOME": own, "TMPDIR": own}
-        environment |= settings.environment(toolchain.settings)
+    own = worker_surroundings.new_folder(config)
+    environment = worker_surroundings.environment(toolchain, own, config)
+    try:
         code = process.run_logged([*command, *session.words(target), *words], log=log, env=environment)
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
     if code == _CANNOT_WRITE:
         raise ToolchainError(
             f"{session.toolchain.spec}: what its tests launch cannot be written to {folder}",

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import shutil
-import tempfile
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,9 +17,8 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
-from irdiff.resolve import settings
+from irdiff.resolve import worker_surroundings
 from irdiff.resolve.toolchains import identity
-from irdiff.store import disk_space
 from irdiff.worker.protocol import Reply
 
 if TYPE_CHECKING:
@@ -56,9 +54,8 @@ class Worker:
         *,
         randomized: bool = False,
     ) -> None:
-        self._folder = _new_folder(config.temporary_folder)
-        own = {"HOME": self._folder, "TMPDIR": self._folder}
-        environment = {**config.compiler_environment, **own, **settings.environment(toolchain.settings)}
+        self._folder = worker_surroundings.new_folder(config)
+        environment = worker_surroundings.environment(toolchain, self._folder, config)
         if randomized:
             environment["IRDIFF_KEEP_ASLR"] = "1"
             environment["PYTHONHASHSEED"] = "1"
@@ -142,14 +139,6 @@ class Worker:
 
     def _remove_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _new_folder(above: Path) -> str:
-    """Returns a home folder and folder of temporary files for one worker. Raises StoreError."""
-    try:
-        return tempfile.mkdtemp(prefix="irdiff-", dir=above)
-    except OSError as error:
-        raise disk_space.used_up((above,), error.strerror or str(error)) from error
 
 
 def _words(extra: ExtraPackages | None) -> list[str]:
