@@ -55,8 +55,8 @@ def diff_command(
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an
     id, a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that
     only moved, or only compute addresses, come last. Lines that differ only in the numbers of values count as
-    equal. Names in lines of base are replaced by those of head where irdiff matched the values. A name that
-    ends in ' is base's own: no value of head was matched. `--stage sass` disassembles machine code with the
+    equal. Names in lines of base are replaced by those of head where irdiff matched the values. A name with
+    a prime (%r1') has no match at head. `--stage sass` disassembles machine code with the
     nvdisasm of an installed toolchain.
     """
     console = Console()

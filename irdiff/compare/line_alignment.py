@@ -79,8 +79,8 @@ def _both(stage: str, base: Sequence[str], head: Sequence[str]) -> tuple[_Text, 
 
 
 MARK_LEGEND = (
-    "names in lines of base are replaced by those of head where irdiff matched the values; a name that ends "
-    "in ' is base's own: no value of head was matched"
+    "names in lines of base are replaced by those of head where irdiff matched the values; a name with a "
+    "prime (%r1') has no match at head"
 )
 
 
