@@ -8,6 +8,7 @@ arguments of one kernel would not tell them apart. A storage also remembers what
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import itertools
 import re
@@ -50,7 +51,7 @@ _of_torch: weakref.WeakSet = weakref.WeakSet()
 
 
 class StorageOrigin:
-    def __init__(self, kind, fill="", device="", provenance="computed"):
+    def __init__(self, kind, fill="", device=""):
         self._entry = _entry
         self._kind = kind + _entry.name
         _entry.counts[self._kind] += 1
@@ -58,13 +59,23 @@ class StorageOrigin:
         self.order = next(_order)
         """Storages that were made earlier have smaller ones."""
         self._fill = fill
-        self.provenance = provenance
         self.device = device
         """`cpu` where the program made it there and never moved it; empty where that is not known."""
+        self._is_copied = False
         self.launches_before: int | None = _launches
         """How many kernels were launched before it was made; None where its content comes from others
         (`torch_reach`).
         """
+
+    def first_copy(self, device):
+        """Returns an origin with the same number for the first copy on another device, None for later ones."""
+        if self._is_copied:
+            return None
+        self._is_copied = True
+        same = copy.copy(self)
+        same._fill, same.device, same._is_copied = self.state, device, False
+        same.launches_before = _launches
+        return same
 
     @property
     def words(self):

@@ -72,7 +72,13 @@ _COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.co
 
 def install():
     torch.testing.assert_close = lambda *_, **__: None
-    torch.from_dlpack = torch.utils.dlpack.from_dlpack = _of_the_same_memory(torch.from_dlpack)
+    for name, note in (
+        ("from_dlpack", torch_storages.note_memory),
+        ("from_numpy", torch_storages.note_array),
+        ("frombuffer", torch_storages.note_array),
+    ):
+        setattr(torch, name, _noted(getattr(torch, name), note))
+    torch.utils.dlpack.from_dlpack = torch.from_dlpack
     torch.load = _loaded_to_its_device(torch.load)
     torch.Tensor.record_stream = lambda *_: None
     torch.set_default_device = torch_storages.set_default_device
@@ -110,6 +116,8 @@ class _Redirector(TorchFunctionMode):
             if "device" in kwargs:
                 kwargs["device"] = _on_cpu(kwargs["device"])
             return function(*args, **kwargs)
+        if function is torch._C._nn._parse_to:
+            return _parsed(args, kwargs)
         reads = function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args)
         if _waits(function, args, kwargs, reads):
             stub_driver.current.host_waits()
@@ -169,7 +177,7 @@ def _waits(function, args, kwargs, reads):
         return False
     is_to_host = function is torch.Tensor.cpu or _named(kwargs, args[1:]) == "cpu"
     is_to_gpu = function is torch.Tensor.cuda or _named(kwargs, args[1:]).startswith("cuda")
-    return is_to_gpu if torch_storages.is_host(args) else is_to_host
+    return is_to_gpu if torch_storages.is_host(args[:1]) else is_to_host
 
 
 def _write(tensor):
@@ -198,14 +206,24 @@ def _named(kwargs, others):
     return ""
 
 
-def _of_the_same_memory(from_dlpack):
-    @functools.wraps(from_dlpack)
-    def taken(*args, **kwargs):
-        result = from_dlpack(*args, **kwargs)
-        torch_storages.note_memory(result)
+def _parsed(args, kwargs):
+    """Answers `Module.to`, which then calls `Tensor.to` for each parameter."""
+    likes = map(torch_storages.device_like, _tensors((*args, *kwargs.values())))
+    named = _named(kwargs, args) or next(likes, "")
+    if "device" in kwargs:
+        kwargs["device"] = _on_cpu(kwargs["device"])
+    device, *rest = torch._C._nn._parse_to(*map(_on_cpu, args), **kwargs)
+    return (torch.device(named) if named.startswith("cuda") else device, *rest)
+
+
+def _noted(function, note):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        result = function(*args, **kwargs)
+        note(result)
         return result
 
-    return taken
+    return call
 
 
 def _loaded_to_its_device(load):
@@ -223,7 +241,17 @@ def _loaded_to_its_device(load):
 def _copied(tensor):
     if tensor.numel() * tensor.itemsize <= _MOST_COPIED_BYTES:
         return tensor.clone()
-    return torch.zeros_like(tensor)  # which touches no memory
+    return _CopyWithoutValues.apply(tensor)
+
+
+class _CopyWithoutValues(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tensor):
+        return torch.zeros_like(tensor)  # which touches no memory
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
 
 
 def _tensors(values):

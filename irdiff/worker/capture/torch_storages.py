@@ -37,9 +37,9 @@ def note(function, args, kwargs, result, device):
             origin = storages.origin_of_torch(storage)
             if origin is None:
                 provenance = "made" if name in _MAKES else "computed"
-                default = default_device if provenance == "made" else ""
-                where = device or _device_of(args) or default
-                _label(storage, tensor, provenance, where, _fill_of(name, args, kwargs))
+                where = device or _device_of((*args, *kwargs.values())) or default_device
+                kind, fill = f"{provenance} as {_kind_of(tensor)}", _fill_of(name, args, kwargs)
+                storages.label(storage, tensor, storages.StorageOrigin(kind, fill, where))
             elif _writes(name) or kwargs.get("out") is not None:
                 whole = tensor.numel() * tensor.itemsize == storage.nbytes()
                 origin.state = _written(name, args, kwargs) if whole else ""
@@ -75,16 +75,27 @@ def _noting_writes(function, name):
 
 def set_default_device(device):
     global default_device
-    default_device = str(device).partition(":")[0]
+    default_device = str(device or "cpu").partition(":")[0]
 
 
 def device_of(tensor):
     """Returns `cpu` for a tensor that lies on the host; else empty."""
-    try:
-        origin = storages.origin_of_torch(tensor.untyped_storage())
-    except (NotImplementedError, RuntimeError):
-        return ""
+    origin = _origin_of(tensor)
     return "cpu" if origin is not None and origin.device in ("cpu", PINNED) else ""
+
+
+def device_like(tensor):
+    """Returns the device of a tensor, as `note` takes it."""
+    origin = _origin_of(tensor)
+    return (origin.device if origin is not None else "") or "cuda"
+
+
+def _origin_of(tensor):
+    """Returns None if torch created the storage by itself, or the tensor has no storage."""
+    try:
+        return storages.origin_of_torch(tensor.untyped_storage())
+    except (NotImplementedError, RuntimeError):
+        return None
 
 
 def is_host(values):
@@ -92,19 +103,30 @@ def is_host(values):
 
 
 def moved(tensor, device, copied):
-    """Returns the tensor itself if it lies on that device, else what `copied` makes of it."""
-    try:
-        origin = storages.place_of(tensor).origin
-    except (NotImplementedError, RuntimeError):  # a tensor that has no storage of its own
-        return tensor
-    if not origin.device and device.startswith("cuda"):
-        origin.device = device
-    here = {"": "cuda", PINNED: device if device == "cpu" else PINNED}.get(origin.device, origin.device)
-    if here == device:
+    """Returns the tensor itself if it is known to lie on that device, else what `copied` makes of it."""
+    origin = _origin_of(tensor)
+    here = origin.device if origin is not None else ""
+    if device in (here, "cpu" if here == PINNED else ""):
         return tensor
     copy = copied(tensor)
-    _label(copy.untyped_storage(), copy, origin.provenance, device, origin.state)
+    try:
+        storage = copy.untyped_storage()
+    except (NotImplementedError, RuntimeError):  # it has none of its own
+        return copy
+    # so `randn(8).cuda()` is what `randn(8, device="cuda")` is
+    new = origin.first_copy(device) if here in ("cpu", PINNED) else None
+    fill = origin.state if origin is not None else ""
+    new = new or storages.StorageOrigin(f"computed as {_kind_of(copy)}", fill, device)
+    storages.label(storage, copy, new)
     return copy
+
+
+def note_array(tensor):
+    """No mode of torch sees how a tensor of an array is made."""
+    storage = tensor.untyped_storage()
+    if storages.origin_of_torch(storage) is None:
+        kind = f"made as {_kind_of(tensor)}"
+        storages.label(storage, tensor, storages.StorageOrigin(kind, device=default_device))
 
 
 def note_memory(tensor):
@@ -115,32 +137,27 @@ def note_memory(tensor):
         storages.label(storage, tensor, place.origin)
 
 
-def _label(storage, tensor, provenance, device, fill):
-    """Storages of the host have numbers of their own: launches rarely get them."""
-    where = " on the host" if device == "cpu" else ""
-    kind = f"{provenance}{where} as {_kind_of(tensor)}"
-    storages.label(storage, tensor, storages.StorageOrigin(kind, fill, device, provenance))
-
-
-def device_like(tensor):
-    """Returns the device of a tensor, as `note` takes it."""
-    try:
-        return storages.place_of(tensor).origin.device or "cuda"
-    except (NotImplementedError, RuntimeError):
-        return ""
-
-
 def _tensors(result):
     items = result if isinstance(result, (tuple, list)) else (result,)
     return [item for item in items if hasattr(item, "untyped_storage")]
 
 
-def _device_of(args):
-    for tensor in _tensors(
-        [item for value in args for item in (value if isinstance(value, list) else [value])]
-    ):
-        return device_of(tensor) or "cuda"
-    return ""
+def _device_of(values):
+    """Returns the device on which torch computes with these tensors; empty if there are none. A number of the
+    host, which has no dimensions, may be used on the GPU.
+    """
+    tensors = list(_nested(values))
+    devices = [device_like(tensor) for tensor in [each for each in tensors if each.dim()] or tensors]
+    of_gpus = [device for device in devices if device not in ("cpu", PINNED)]
+    return of_gpus[0] if of_gpus else "cpu" if devices else ""
+
+
+def _nested(values):
+    for value in values:
+        if hasattr(value, "untyped_storage"):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from _nested(value)
 
 
 def _kind_of(tensor):
