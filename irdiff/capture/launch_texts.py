@@ -4,8 +4,9 @@
 - An option that a user sets for a whole side: its effect is in the code and in the launcher's arguments, and
 both are compared.
 - A field of a tensor descriptor that has its default, if the other side's release has no such field.
-- The number of a storage among those of its kind, if the two programs make different numbers of that kind: an
-added tensor shifts the numbers of later ones. The order of a launch's storages is compared anyway.
+- The number of a storage among those of its kind, if both launches get storages of that kind and the two
+programs make different numbers of them: an added tensor shifts the numbers of later ones. The order of a
+launch's storages is compared anyway.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def beside(launch: Launch, other: Launch, store: Store, settings: Collection[str
     alike = (name for name, value in launch.options.items() if other.options.get(name) == value)
     dropped = tuple(f"  option {name}: " for name in (*alike, *settings))
     own, others = _totals(ours), _totals(theirs)
-    kinds = {kind for kind in own.keys() | others.keys() if own.get(kind) != others.get(kind)}
+    kinds = {kind for kind in own.keys() & others.keys() if own[kind] != others[kind]}
     return _with(launch, _kept(ours, dropped, _fields(theirs), kinds), store)
 
 

@@ -68,7 +68,7 @@ class StorageOrigin:
         """
 
     def first_copy(self, device):
-        """Returns an origin with the same number for the first copy on another device, None for later ones."""
+        """Returns the origin of the first copy on another device: it has this number. None for later ones."""
         if self._is_copied:
             return None
         self._is_copied = True

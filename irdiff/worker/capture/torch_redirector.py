@@ -143,7 +143,8 @@ class _Redirector(TorchFunctionMode):
         result = args[0] if function in _HAVE_NO_GPU else torch_autocast.call(function, args, kwargs)
         if function in _UNWRITTEN:
             _write(result)
-        torch_storages.note(function, args, kwargs, result, device)
+        if function not in _MOVES or result is not args[0]:
+            torch_storages.note(function, args, kwargs, result, device)
         if function in _MOVES and (device or _MOVES[function]):
             result = torch_storages.moved(result, device or _MOVES[function], _copied)
         if noted.has_launched:
@@ -238,8 +239,9 @@ def _loaded_to_its_device(load):
     return loaded
 
 
-def _copied(tensor):
-    if tensor.numel() * tensor.itemsize <= _MOST_COPIED_BYTES:
+def _copied(tensor, *, has_values):
+    is_read = tensor.numel() <= _MOST_READ
+    if is_read or (has_values and tensor.numel() * tensor.itemsize <= _MOST_COPIED_BYTES):
         return tensor.clone()
     return _CopyWithoutValues.apply(tensor)
 

@@ -108,14 +108,14 @@ def moved(tensor, device, copied):
     here = origin.device if origin is not None else ""
     if device in (here, "cpu" if here == PINNED else ""):
         return tensor
-    copy = copied(tensor)
+    fill = origin.state if origin is not None else ""
+    copy = copied(tensor, has_values=fill not in ("empty", "zeros"))
     try:
         storage = copy.untyped_storage()
     except (NotImplementedError, RuntimeError):  # it has none of its own
         return copy
     # so `randn(8).cuda()` is what `randn(8, device="cuda")` is
     new = origin.first_copy(device) if here in ("cpu", PINNED) else None
-    fill = origin.state if origin is not None else ""
     new = new or storages.StorageOrigin(f"computed as {_kind_of(copy)}", fill, device)
     storages.label(storage, copy, new)
     return copy
