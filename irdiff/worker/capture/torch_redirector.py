@@ -146,7 +146,8 @@ class _Redirector(TorchFunctionMode):
         if function not in _MOVES or result is not args[0]:
             torch_storages.note(function, args, kwargs, result, device)
         if function in _MOVES and (device or _MOVES[function]):
-            result = torch_storages.moved(result, device or _MOVES[function], _copied)
+            device = device or _MOVES[function].replace("cuda", _current_gpu())
+            result = torch_storages.moved(result, device, _copied)
         if noted.has_launched:
             torch_reach.note(arguments, was_out and storages.launches() == launches_before, result)
         if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
@@ -203,8 +204,14 @@ def _named(kwargs, others):
         if isinstance(value, (str, torch.device)) or _is_number(value):
             text = f"cuda:{value}" if _is_number(value) else str(value)
             if text.partition(":")[0] in (*_GPUS, "cpu", "meta"):
-                return text.replace("hip", "cuda").removesuffix(":0")
+                text = text.replace("hip", "cuda")
+                return _current_gpu() if text == "cuda" else text.removesuffix(":0")
     return ""
+
+
+def _current_gpu():
+    number = stub_driver.current.device
+    return f"cuda:{number}" if number else "cuda"
 
 
 def _parsed(args, kwargs):
