@@ -70,12 +70,16 @@ def _graph(blocks: _Blocks, turned: Collection[str]) -> Graph:
             waiting += targets[label][::-1]
     edges = [tuple(order[each] for each in targets[label]) for label in order]
     live = _live([blocks[label] for label in order], edges)
+    sources: list[list[int]] = [[] for _ in edges]
+    for source, own in enumerate(edges):
+        for target in own:
+            sources[target].append(source)
     return tuple(
         BlockNode(
             block=blocks[label],
             is_turned=label in turned,
             targets=edges[n],
-            sources=tuple(source for source, own in enumerate(edges) for target in own if target == n),
+            sources=tuple(sources[n]),
             live=tuple(sorted({*live[n], EXEC})),
         )
         for label, n in order.items()

@@ -14,6 +14,7 @@ is equal to an earlier one, with nothing between them that writes there or waits
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter, defaultdict
@@ -219,9 +220,19 @@ class NumberedFunction:
             raw.flat = self.values.select(raw.lanes, raw.value, self.flat(raw.below))
         return raw.flat
 
-    @property
+    @functools.cached_property
+    def entering_joins(self) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """By the number of a join, its block and the values that enter it, once all are numbered."""
+        return {
+            self.values.node("join", block, joins[register]): (block, values)
+            for block, joins in enumerate(self.joins)
+            for register, values in (self.entering(block) if joins else ())
+            if register in joins
+        }
+
+    @functools.cached_property
     def values_of(self) -> set[int]:
-        """All that it computes, reads or enters a block with."""
+        """All that it computes, reads or enters a block with, once all are numbered."""
         events = (event.number for block in self.blocks for event in block.events)
         joins = (
             self.values.node("join", block, class_)

@@ -304,9 +304,4 @@ class Roots:
 
 def _entering(side: NumberedFunction) -> dict[int, tuple[int, ...]]:
     """Maps the number of each join to the values that enter it."""
-    return {
-        side.values.node("join", block, joins[register]): values
-        for block, joins in enumerate(side.joins)
-        for register, values in (side.entering(block) if joins else ())
-        if register in joins
-    }
+    return {number: values for number, (_, values) in side.entering_joins.items()}

@@ -181,7 +181,7 @@ class Samples:
         return False
 
     @functools.cached_property
-    def _constants(self) -> list[int]:
+    def _constants(self) -> tuple[int, ...]:
         """Returns the bits of all floating-point constants of both sides."""
         values = self._values
         operands = (
@@ -190,27 +190,11 @@ class Samples:
             if operation.is_float
             for operand in operands_of(values.keys[number])
         )
-        return sorted(
-            {_LIMIT_OF_INTEGERS}
-            | {bits for key in map(values.keys.__getitem__, operands) if (bits := _bits_of_constant(key))}
-        )
+        bits_of_constants = (_bits_of_constant(key) for key in map(values.keys.__getitem__, operands))
+        return tuple(sorted({_LIMIT_OF_INTEGERS, *filter(None, bits_of_constants)}))
 
     def _by_chance(self, seed: object) -> Tried:
-        """Returns random values: bits that are a number in every floating-point format, then integers."""
-        dice = random.Random(repr(seed))  # noqa: S311 - samples, the same each time
-        around = [_around(self._constants, dice) for _ in range(_AROUND)]
-        large = [
-            sum(
-                (dice.choice(_FLOATS) | (sample < _SIGNED and dice.choice((0, 0x80)))) << 16 * n + 8
-                | dice.randrange(256) << 16 * n
-                for n in range(2)
-            )
-            for sample in range(_AROUND, _INTEGERS)
-        ]
-        middle = [dice.randrange(1, 1 << dice.randrange(4, 22)) for _ in range(_SMALL - _INTEGERS)]
-        small = [0, *(dice.randrange(0, 8) for _ in range(1, COUNT - _SMALL))]
-        dice.shuffle(small)
-        return (*around, *large, *middle, *small)
+        return _by_chance(repr(seed), self._constants)
 
     def fields(self, base: int, head: int) -> Fields:
         return nearness.fields(self._values, base, head)
@@ -358,6 +342,25 @@ class Edges(Samples):
             else plain[n % _INTEGERS]
             for n in range(COUNT)
         )
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _by_chance(seed: str, constants: tuple[int, ...]) -> Tried:
+    """Returns random values: bits that are a number in every floating-point format, then integers."""
+    dice = random.Random(seed)  # noqa: S311 - samples, the same each time
+    around = [_around(constants, dice) for _ in range(_AROUND)]
+    large = [
+        sum(
+            (dice.choice(_FLOATS) | (sample < _SIGNED and dice.choice((0, 0x80)))) << 16 * n + 8
+            | dice.randrange(256) << 16 * n
+            for n in range(2)
+        )
+        for sample in range(_AROUND, _INTEGERS)
+    ]
+    middle = [dice.randrange(1, 1 << dice.randrange(4, 22)) for _ in range(_SMALL - _INTEGERS)]
+    small = [0, *(dice.randrange(0, 8) for _ in range(1, COUNT - _SMALL))]
+    dice.shuffle(small)
+    return (*around, *large, *middle, *small)
 
 
 def _is_singular(key: Key) -> bool:

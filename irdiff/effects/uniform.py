@@ -56,12 +56,7 @@ class Uniform:
     def __init__(self, side: NumberedFunction, *, are_loads_alike: bool = False) -> None:
         self._side = side
         self._are_loads_alike = are_loads_alike
-        self._entering = {
-            side.values.node("join", block, joins[register]): (block, values)
-            for block, joins in enumerate(side.joins)
-            for register, values in (side.entering(block) if joins else ())
-            if register in joins
-        }
+        self._entering = side.entering_joins
         self._events = {event.number: event for block in side.blocks for event in block.events}
         self._targets = [node.targets for node in side.graph]
         ends = {number for number, own in enumerate(self._targets) if not own}

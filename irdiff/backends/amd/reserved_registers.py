@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from irdiff.model import CodeLine
 from irdiff.words import counted
 
-_REGISTERS = {kind: re.compile(rf"(?<![\w.$@]){kind}(?:(\d+)\b|\[\d+:(\d+)\])") for kind in "vas"}
-"""Vector, accumulation and scalar registers."""
+_REGISTER = re.compile(r"(?<![\w.$@])([vas])(?:(\d+)\b|\[\d+:(\d+)\])")
+"""A vector, accumulation or scalar register."""
 _DECLARED = re.compile(r"\.amdhsa_(next_free_[vs]gpr|accum_offset) (\d+)$")
 
 
@@ -20,8 +20,8 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
     }
     if "next_free_vgpr" not in declared:
         return
-    used, at = _highest("v", assembly)
-    accumulators, at_accumulator = _highest("a", assembly)
+    highest = _highest(assembly)
+    (used, at), (accumulators, at_accumulator) = highest["v"], highest["a"]
     whole, line = declared["next_free_vgpr"]
     begin, begin_line = declared.get("accum_offset", (whole, line))
     reservations = [(used, at, min(whole, begin) if accumulators else whole, line, "v")]
@@ -31,19 +31,20 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
         ]
         reservations += [(accumulators + begin, at_accumulator, whole, line, "a")] if accumulators else []
     if "next_free_sgpr" in declared:
-        reservations.append((*_highest("s", assembly), *declared["next_free_sgpr"], "s"))
+        reservations.append((*highest["s"], *declared["next_free_sgpr"], "s"))
     for count, place, limit, where, kind in reservations:
         if count > limit:
             lines = tuple(CodeLine(number=n, text=assembly[n - 1][:200]) for n in sorted({place, where}))
             yield f"reserves {counted(limit, 'register')} for `{kind}` and uses {count}", lines
 
 
-def _highest(kind: str, text: Sequence[str]) -> tuple[int, int]:
-    """One more than the highest register that code names, and the line."""
-    pattern, highest = _REGISTERS[kind], (0, 0)
+def _highest(text: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """One more than the highest register of each kind that code names, and the line."""
+    highest = dict.fromkeys("vas", (0, 0))
     for number, line in enumerate(text, 1):
         if line.startswith((".", "-", "amdhsa")):
             continue
-        for single, last in pattern.findall(line):
-            highest = max(highest, (int(single or last) + 1, number))
+        for kind, single, last in _REGISTER.findall(line):
+            if (count := int(single or last) + 1) >= highest[kind][0]:
+                highest[kind] = count, number
     return highest

@@ -77,22 +77,27 @@ def without_loads_of_arguments(blocks: Sequence[CodeBlock], pointer: tuple[str, 
 
 
 def _writes(instructions: Sequence[Instruction], registers: tuple[str, ...]) -> bool:
-    return any(not set(registers).isdisjoint(each.results) for each in instructions)
+    return any(name in registers for each in instructions for name in each.results)
 
 
 def _with_arguments(instructions: Sequence[Instruction], pointer: tuple[str, ...]) -> Iterator[Instruction]:
     is_there, copies = True, set[str]()
     for each in instructions:
+        if not is_there and not copies:
+            yield each
+            continue
         operation, effect = each.operation, each.operation.effect
         is_copy = operation.compute in (PAIR, COPY) and (
             (is_there and each.reads == pointer) or (each.reads[:1] != () and each.reads[0] in copies)
         )
         if effect and SCALAR_LOAD.match(operation.name) and each.reads and each.reads[0] in copies:
             places = [part for part, _ in effect.address if not isinstance(part, str)]
-            operation = replace(operation, effect=None, operands=(*places, effect.address[-1][1]))
-        yield each._replace(operation=operation)
+            operands = *places, effect.address[-1][1]
+            yield each._replace(operation=replace(operation, effect=None, operands=operands))
+        else:
+            yield each
         is_there = is_there and not _writes([each], pointer)
-        copies = copies | {*each.results} if is_copy else copies - {*each.results}
+        (copies.update if is_copy else copies.difference_update)(each.results)
 
 
 def under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:

@@ -143,6 +143,7 @@ def as_register(number: int) -> int:
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def registers_in(text: str) -> frozenset[str]:
     """Returns all registers that a text names; the halves of a pair such as `vcc` have the pair's name."""
     names = set[str]()
