@@ -104,13 +104,25 @@ def _of_functions(
     graphs = blocks.graphs(*functions)
     if not blocks.same_shape(*graphs):
         return list(_of_shapes(*graphs))
-    marked = [reader.marked(graph) if reader.marked else graph for graph in graphs]
+    if not reader.marked:
+        return _of_graphs(values, functions, graphs, texts)
+    marked = reader.marked(graphs[0]), reader.marked(graphs[1])
+    differences = _of_graphs(values, functions, marked, texts)
+    if not any(isinstance(each, Hazard | NotShown) for each in differences):
+        differences += whole_functions.of_waits(reader.unfinished(graphs, marked[0]))
+    return differences
+
+
+def _of_graphs(
+    values: Values, functions: Sides[Function], graphs: tuple[Graph, Graph], texts: Sides[Sequence[str]]
+) -> list[Difference]:
+    """Of two functions whose blocks correspond."""
 
     def numbered(
         taken: few_operations.Taken, move: Move | None = None
     ) -> tuple[NumberedFunction, NumberedFunction]:
-        graph = few_operations.with_operations(marked[1], taken) if taken else marked[1]
-        ours = NumberedFunction(values, marked[0], functions.base)
+        graph = few_operations.with_operations(graphs[1], taken) if taken else graphs[1]
+        ours = NumberedFunction(values, graphs[0], functions.base)
         theirs = NumberedFunction(values, graph, functions.head, move)
         number(ours, theirs)
         return ours, theirs

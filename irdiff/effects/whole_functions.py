@@ -11,7 +11,7 @@ from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.separation import Separation
 from irdiff.effects.synchronization import Synchronization
 from irdiff.effects.witnesses import Witnesses, noun
-from irdiff.ir.program import Act, Program
+from irdiff.ir.program import Act, Awaited, Program, Spacing
 from irdiff.model import CodeLine, Hazard, HazardKind, NotShown, Sides, Witness
 from irdiff.words import counted
 
@@ -105,24 +105,63 @@ def _of_states(
                 return
 
 
-def of_spacings(programs: Sides[Program], texts: Sides[Sequence[str]]) -> Iterator[NotShown]:
-    """Pairs that the hardware does not keep apart, and that are closer on head than every one on base.
+def of_waits(waits: Sequence[Sequence[Sequence[Awaited]]]) -> Iterator[NotShown]:
+    """If base leaves accesses unfinished where others may need them, head must wait for as much between the
+    same accesses: what is unfinished on one path, which no thread may take, tells nothing of other paths.
 
-    What a pair of a kind needs is not known; the closest of base, whose compiler knows it, has enough.
+    waits: by side and block, as of `ProgramReader.unfinished`. Head may lack barriers.
+    """
+    if any(not _waits_for_as_much(*blocks) for blocks in zip(*waits, strict=True)):
+        yield NotShown(reason="base leaves accesses unfinished, and head does not wait for as much")
+
+
+def _waits_for_as_much(base: Sequence[Awaited], head: Sequence[Awaited]) -> bool:
+    theirs, limits = iter(head), dict[str, int]()
+    other = next(theirs, None)
+    for name, own in base:
+        limits = {each: min(limits.get(each, n), n) for each, n in {**limits, **own}.items()}
+        if other and name == other.name:
+            if any(other.limits.get(each, n + 1) > n for each, n in limits.items()):
+                return False
+            other, limits = next(theirs, None), {}
+        elif not ways.BARRIER.match(name):
+            return False
+    return other is None
+
+
+def of_spacings(programs: Sides[Program], texts: Sides[Sequence[str]]) -> Iterator[NotShown]:
+    """Pairs that the hardware does not keep apart, and that are closer on head than those of base.
+
+    What a pair of a kind needs is not known; the closest of base without a jump between, whose compiler knows
+    it, has enough. A path with jumps proves nothing: maybe no thread takes it.
     """
     base, head = programs
-    for kind, ours in head.spacings.items():
-        theirs = base.spacings.get(kind)
-        enough = theirs.states if theirs else ours.enough
-        if ours.states < enough:
+    if base.has_early:
+        yield NotShown(reason="base has too few wait states on some path, so head may have on another")
+    for kind, theirs in head.spacings.items():
+        ours = base.spacings.get(kind, ())
+        closest = min((each for each in ours if each.is_straight), key=_states, default=None)
+        enough = closest.states if closest else theirs[0].enough
+        partners = [each for each in ours if not each.is_straight]
+        crossing = [each for each in theirs if not each.is_straight]
+        are_as_far = len(partners) == len(crossing) and all(
+            one.states <= other.states for one, other in zip(partners, crossing, strict=True)
+        )
+        those = [each for each in theirs if each.is_straight or not are_as_far]
+        least = min(those, key=_states, default=None)
+        if least and least.states < enough:
             lines = [
                 [CodeLine(number=n, text=text[n - 1][:200]) for n in each.lines] if each else []
-                for text, each in zip(texts, (theirs, ours), strict=True)
+                for text, each in zip(texts, (closest, least), strict=True)
             ]
-            detail = f"{kind} after {counted(ours.states, 'wait state')}, and after {enough} on base"
+            detail = f"{kind} after {counted(least.states, 'wait state')}, and after {enough} on base"
             witness = Witness(base=tuple(lines[0]), head=tuple(lines[1]))
             reason = "head may have too few wait states between two instructions"
             yield NotShown(reason=reason, detail=detail, witness=witness)
+
+
+def _states(spacing: Spacing) -> int:
+    return spacing.states
 
 
 def pending(

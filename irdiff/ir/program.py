@@ -261,6 +261,8 @@ class Spacing(NamedTuple):
     enough: int
     """Wait states that every pair of this kind has enough of."""
     lines: tuple[int, int]
+    is_straight: bool
+    """Whether no jump lies between both: whoever executes the one executes the other."""
 
 
 class Program(NamedTuple):
@@ -271,8 +273,10 @@ class Program(NamedTuple):
     """How many a block has; 0 where the text does not say."""
     unknown: tuple[str, ...]
     """Operations that no rule names. They are compared as they stand."""
-    spacings: Mapping[str, Spacing] = MappingProxyType({})
-    """Of pairs of instructions that the hardware does not keep apart, by kind: the closest."""
+    spacings: Mapping[str, Sequence[Spacing]] = MappingProxyType({})
+    """Of pairs of instructions that the hardware does not keep apart, by kind, in the order of the text."""
+    has_early: bool = False
+    """Whether instructions stand closer together, on some path, than the hardware allows."""
 
 
 class BlockNode(NamedTuple):
@@ -289,6 +293,14 @@ class BlockNode(NamedTuple):
 Graph = tuple[BlockNode, ...]
 
 
+class Awaited(NamedTuple):
+    """An effect that counts or needs that others are finished; empty at the end of a block."""
+
+    name: str
+    limits: Mapping[str, int]
+    """By counter, how many operations are unfinished at most, as the waits in front of the effect say."""
+
+
 class ProgramReader(NamedTuple):
     """How an IR whose canonical text can be read as a program is read."""
 
@@ -300,3 +312,7 @@ class ProgramReader(NamedTuple):
     """A later step may fuse a product and a sum that do not say how they round."""
     marked: Callable[[Graph], Graph] | None
     """Where instructions of its own wait for loads: leaves these out, and says what comes too early."""
+    unfinished: Callable[[Iterable[Graph], Graph], Sequence[Sequence[Sequence[Awaited]]]] = lambda _, __: ()
+    """By graph and block, what decides whether accesses are finished that a marked graph leaves unfinished
+    where others may need them.
+    """

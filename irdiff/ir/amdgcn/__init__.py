@@ -12,7 +12,7 @@ from irdiff.ir.amdgcn.opcodes import TABLE, class_of
 from irdiff.ir.amdgcn.operand_texts import NAMES
 from irdiff.ir.amdgcn.program_reader import read
 from irdiff.ir.amdgcn.rules import rows
-from irdiff.ir.amdgcn.waits import marked
+from irdiff.ir.amdgcn.waits import marked, unfinished
 from irdiff.ir.lexing import AMDGCN
 from irdiff.ir.loops import Jumps
 from irdiff.ir.opcode_classes import CountedSynchronization
@@ -37,7 +37,9 @@ __all__ = [
 TITLE = "assembly"
 HAS_REGISTERS = True
 WIDE_ACCESSES: tuple[str, ...] = ("load_global_128", "store_global_128", "load_shared_128")
-PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=False, marked=marked)
+PROGRAM: ProgramReader | None = ProgramReader(
+    read=read, is_final=True, may_contract=False, marked=marked, unfinished=unfinished
+)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
     CountedSynchronization("barrier", "`s_barrier`", "the assembly has as many `s_barrier` as before"),
     CountedSynchronization("wait", "`s_waitcnt`", "the assembly has as many `s_waitcnt` as before"),

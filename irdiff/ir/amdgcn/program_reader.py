@@ -107,7 +107,8 @@ def read(lines: Sequence[str]) -> Program:
     explained = wait_states.explained(lines)
     unknown: list[str] = []
     name, body = "", Body()
-    symbols = {match.group(1) for line in lines if (match := re.match(r"\.type ([\w.$]+),@function", line))}
+    types = [line for line in lines if line.startswith(".type ")]
+    symbols = {match.group(1) for line in types if (match := re.match(r"\.type ([\w.$]+),@function", line))}
     for number, code in enumerate(lines, 1):
         label, body.line = _LABEL.match(code), number
         if label and label.group(1) in symbols:
@@ -134,7 +135,8 @@ def read(lines: Sequence[str]) -> Program:
         raise ReadError("no function of AMD assembly that ends")
     kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
     threads = max((int(code.split()[-1]) for code in kept if code.startswith(_THREADS)), default=0)
-    return Program(functions, tuple(kept), threads, tuple(unknown), wait_states.closest(lines))
+    has_early = any(wait_states.early(lines))
+    return Program(functions, tuple(kept), threads, tuple(unknown), wait_states.spacings(lines), has_early)
 
 
 @functools.lru_cache(maxsize=1 << 15)

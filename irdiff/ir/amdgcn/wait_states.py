@@ -10,7 +10,9 @@ followed, also into other blocks.
 - How many a matrix instruction needs depends on how many passes through the hardware it takes, and there is
   no full table of passes. So a pair of head is compared with the pair of the same kind that stands closest
   together on base: the same matrix instruction with the same modifiers, and the same use of its registers.
-  If the pair of head stands closer, this is not shown (`closest`).
+  If the pair of head stands closer, this is not shown (`spacings`). No jump may lie between base's pair,
+  because maybe no thread takes this path. Or all pairs of a kind on paths with jumps must stand as far apart
+  as on base, one by one in the order of the text.
 
 An `s_nop` that gives the wait states of any of these pairs is not compared by itself (`explained`). All other
 `s_nop`s are, and on other targets every `s_nop`. Source: AMD Instinct MI300 ISA, 4.5 "Manually Inserted Wait
@@ -93,6 +95,8 @@ class Dependency(NamedTuple):
     """Where no table has the number of states: pairs of one kind need equally many, and at most `needed`."""
     nops: Mapping[int, int]
     """Of these states, those of each `s_nop`, by its line."""
+    is_straight: bool
+    """Whether no jump lies between both: whoever executes the one executes the other."""
 
 
 def early(assembly: Sequence[str]) -> Iterator[Dependency]:
@@ -109,13 +113,13 @@ def explained(assembly: Sequence[str]) -> frozenset[int]:
     return frozenset(lines)
 
 
-def closest(assembly: Sequence[str]) -> dict[str, Spacing]:
-    """Returns the pair of each kind with the fewest wait states. A kind that is not there has enough."""
-    pairs: dict[str, Spacing] = {}
+def spacings(assembly: Sequence[str]) -> dict[str, list[Spacing]]:
+    """Returns the pairs of each kind in the order of the text. A kind that is not there has enough."""
+    pairs: dict[str, list[Spacing]] = {}
     for each in _dependencies(tuple(assembly)):
-        least = pairs[each.kind].states if each.kind in pairs else each.needed
-        if each.kind and each.states < least:
-            pairs[each.kind] = Spacing(each.states, each.needed, each.numbers)
+        if each.kind and each.states < each.needed:
+            spacing = Spacing(each.states, each.needed, each.numbers, each.is_straight)
+            pairs.setdefault(each.kind, []).append(spacing)
     return pairs
 
 
@@ -142,9 +146,10 @@ def _behind(
     """Follows all paths from a line, while registers still hold what it wrote or reads."""
     first, line = writer
     seen: dict[int, tuple[int, frozenset[str]]] = {}
-    paths: list[tuple[int, int, frozenset[str], Mapping[int, int]]] = [(first + 1, 0, _kept(line), {})]
+    paths: list[tuple[int, int, frozenset[str], Mapping[int, int], bool]]
+    paths = [(first + 1, 0, _kept(line), {}, True)]
     while paths:
-        number, states, live, nops = paths.pop()
+        number, states, live, nops, is_straight = paths.pop()
         others = states - sum(nops.values())
         is_implicit = not live.isdisjoint(_IMPLICIT)
         while number < len(lines) and others < most and live:
@@ -159,7 +164,8 @@ def _behind(
             if is_implicit or not (live.isdisjoint(reader.reads) and live.isdisjoint(reader.results)):
                 for needed, kind in _needed(line, reader, live):
                     if others < needed:
-                        yield Dependency(line, reader, (first + 1, number), states, needed, kind, nops)
+                        numbers = first + 1, number
+                        yield Dependency(line, reader, numbers, states, needed, kind, nops, is_straight)
                 live -= reader.results
                 is_implicit = not live.isdisjoint(_IMPLICIT)
             if reader.opcode == "s_nop":
@@ -168,7 +174,8 @@ def _behind(
                 others += reader.states
             states += reader.states
             if reader.target in labels:
-                paths.append((labels[reader.target], states, live, nops))
+                is_straight = False
+                paths.append((labels[reader.target], states, live, nops, False))
             if reader.is_end:
                 break
 

@@ -11,11 +11,22 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.ir.blocks import sources_first
-from irdiff.ir.program import EARLY, PRIVATE, Act, BlockNode, Early, Effect, Graph, Instruction, Operation
+from irdiff.ir.program import (
+    EARLY,
+    PRIVATE,
+    Act,
+    Awaited,
+    BlockNode,
+    Early,
+    Effect,
+    Graph,
+    Instruction,
+    Operation,
+)
 
 _WAIT = "s_waitcnt "
 """Begins the name of a wait; the counts follow."""
@@ -31,6 +42,8 @@ _MOST = 63
 _STORES, _SHARED, _CACHES, _ATOMICS = "stores", "shared memory", "a write-back of caches", "atomics"
 _KINDS = (_STORES, _SHARED, _CACHES, _ATOMICS)
 _BARRIER = "s_barrier"
+_NEEDS_OTHERS = frozenset({Act.SYNC, Act.ATOMIC, Act.OPAQUE, Act.STORE})
+"""Before which earlier accesses may have to be finished, whatever registers they have."""
 
 
 def name_of(opcode: str, rest: str) -> str | None:
@@ -46,6 +59,17 @@ def _counters(name: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1 << 12)
 def _is_wait(name: str) -> bool:
     return name.startswith(_WAIT)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _waits(name: str) -> tuple[tuple[str, int], ...]:
+    """The counters that an instruction waits for, and how many operations each may leave unfinished.
+
+    Scalar loads finish in any order, so that only a count of 0 waits for them.
+    """
+    text = name.removeprefix(_WAIT)
+    counts = [("vmcnt", 0), ("lgkmcnt", 0)] if text == "0" else [(a, int(n)) for a, n in _COUNT.findall(text)]
+    return *counts, *((("", 0),) if ("lgkmcnt", 0) in counts else ())
 
 
 class _Pending:
@@ -79,14 +103,12 @@ class _Pending:
         self.copies |= new
         return changed or bool(new)
 
-    def wait(self, text: str) -> None:
-        for counter, count in [("vmcnt", 0), ("lgkmcnt", 0)] if text == "0" else _COUNT.findall(text):
-            limit = self.issued[counter] - int(count)
+    def wait(self, name: str) -> None:
+        for counter, count in _waits(name):
+            limit = self.issued[counter] - count
             self.last[counter] = {name: n for name, n in self.last[counter].items() if n > limit}
             if counter == "vmcnt":
                 self.copies = {n for n in self.copies if n > limit}
-            if counter == "lgkmcnt" and not int(count):
-                self.last[""].clear()
 
     def mark(self, each: Instruction) -> tuple[Early | None, frozenset[int]]:
         """Returns what an instruction does not wait for, and its lines; a late load would overwrite what is
@@ -103,7 +125,7 @@ class _Pending:
             numbers = {(n, pending[n][name]) for name, n in early}
             return Early(registers=len({name for name, _ in early})), self._lines(numbers, pending)
         effect = each.operation.effect
-        if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE, Act.STORE):
+        if not effect or effect.act not in _NEEDS_OTHERS:
             return None, frozenset()
         running = frozenset(line for of_counter in pending for line in of_counter if line in self.seen)
         if each.operation.name.startswith(_BARRIER):
@@ -132,7 +154,7 @@ class _Pending:
     def advance(self, each: Instruction) -> None:
         name = each.operation.name
         if _is_wait(name):
-            self.wait(name.removeprefix(_WAIT))
+            self.wait(name)
             return
         for of_counter in self.last.values():
             if of_counter:
@@ -183,6 +205,31 @@ def marked(graph: Graph) -> Graph:
         node._replace(block=node.block._replace(instructions=tuple(_through(node, state))))
         for node, state in zip(graph, entering, strict=True)
     )
+
+
+def unfinished(graphs: Iterable[Graph], base: Graph) -> list[list[list[Awaited]]]:
+    """By graph and block, all that counts where a marked graph leaves something unfinished, or must be behind
+    it, and the waits in front.
+    """
+    instructions = [each for node in base for each in node.block.instructions]
+    lines = frozenset[int]().union(*(each.pending for each in instructions))
+    late = (each for each in instructions if each.line in lines)
+    counters = {counter for each in late for counter in _counters(each.operation.name)}
+    if any(each.operation.early for each in instructions):
+        counters |= {*_COUNTERS}
+    return [[[*_awaited(node, counters)] for node in graph] for graph in graphs]
+
+
+def _awaited(node: BlockNode, counters: set[str]) -> Iterator[Awaited]:
+    limits = dict[str, int]()
+    for name, effect in ((each.operation.name, each.operation.effect) for each in node.block.instructions):
+        for counter, count in _waits(name) if _is_wait(name) else ():
+            if counter in counters:
+                limits[counter] = min(limits.get(counter, count), count)
+        if not counters.isdisjoint(_counters(name)) or (counters and effect and effect.act in _NEEDS_OTHERS):
+            yield Awaited(name, limits)
+            limits = {}
+    yield Awaited("", limits)
 
 
 def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
