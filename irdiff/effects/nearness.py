@@ -17,7 +17,7 @@ Only floats can be near. If an integer or a predicate was computed from floats, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from irdiff.effects import floats
@@ -117,13 +117,18 @@ def _cut(own: Fields, places: int, mask: int) -> Fields | None:
     return tuple(fields_left)
 
 
+TriedFloats = tuple[Likeness, bool]
+"""What one sample says, and whether its result is a normal number, so that it tells something."""
+NOT_TRIED: TriedFloats = Likeness.UNKNOWN, False
+
+
 def of_floats(
     where: Fields, ours: Sequence[Column], theirs: Sequence[Column], *, usual: int
-) -> Iterator[tuple[Likeness, bool]]:
+) -> Iterator[TriedFloats]:
     """Of each sample, from each side's results, before what rounding might have made of them.
 
-    And whether it is a normal number, so that it tells something. usual: in so many samples floats that are
-    read are normal numbers; of others, one way to compute a result may overflow and another may not.
+    usual: in so many samples floats that are read are normal numbers; of others, one way to compute a result
+    may overflow and another may not.
     """
     size = max(place + _SIZES[kind] for place, kind in where)
     sides = [[to_ints(column, size) for column in side] for side in (ours, theirs)]
@@ -163,12 +168,25 @@ def _of_parts(kind: str, ours: Sequence[float], theirs: Sequence[float]) -> Like
     return Likeness.OTHER if is_other else Likeness.UNKNOWN
 
 
-def together(samples: Iterable[tuple[Likeness, bool]]) -> Likeness:
+def together(samples: Sequence[TriedFloats]) -> Likeness:
     """What all samples say."""
-    likenesses, are_normal = zip(*samples, strict=True)
-    likeness_of_all = next(each for each in _GRAVEST if each in likenesses)
-    is_enough = sum(are_normal) >= _ENOUGH
-    return likeness_of_all if is_enough or likeness_of_all is Likeness.OTHER else Likeness.UNKNOWN
+    likeness = _gravest(samples)
+    is_told = likeness is Likeness.OTHER or _has_normal(samples)
+    return likeness if is_told else Likeness.UNKNOWN
+
+
+def is_enough(samples: Sequence[TriedFloats]) -> bool:
+    """Whether more samples would not tell more than that results are near."""
+    return _gravest(samples) in (Likeness.OTHER, Likeness.UNKNOWN) or _has_normal(samples)
+
+
+def _gravest(samples: Sequence[TriedFloats]) -> Likeness:
+    likenesses = {likeness for likeness, _ in samples}
+    return next(each for each in _GRAVEST if each in likenesses)
+
+
+def _has_normal(samples: Sequence[TriedFloats]) -> bool:
+    return sum(is_normal for _, is_normal in samples) >= _ENOUGH
 
 
 _GRAVEST = (Likeness.OTHER, Likeness.UNKNOWN, Likeness.NEAR, Likeness.EQUAL)

@@ -1,7 +1,8 @@
 """Compares values on samples: everything that a kernel reads gets random numbers, the same on both sides.
 Pure.
 
-Equal results prove nothing. Different results show that two values differ, provided that `floats` implements
+Equal results prove nothing. If few of them are normal numbers, as where an exponential of a large number is
+zero, more samples are drawn. Different results show that two values differ, provided that `floats` implements
 every operation in them. Near results show that only rounding differs (`nearness`). A value that depends on an
 unknown operation is not computed.
 
@@ -45,6 +46,8 @@ equal ones occur.
 """
 _FLOATS = (0x2C, 0x34, 0x38, 0x3C, 0x3E, 0x3F, 0x40, 0x42, 0x48)
 """The upper bytes of floats, of any format: of f32 from 2e-12 to 5e5, of f16 from 0.06 to 16."""
+_DRAWS = 8
+"""As many times are floats tried on other samples, until enough results are normal numbers."""
 _RUNS = 4
 """The number of computations with other rounding."""
 _OPAQUE = frozenset({"join", "event", "waited for", "like", "parameter", "undefined"})
@@ -89,10 +92,14 @@ class Samples:
         shared: Collection[int],
         partners: Mapping[int, int],
         variables: Mapping[int, LoopVariable],
+        draw: int = 0,
     ) -> None:
         """shared: values that both sides have. partners: maps a value of head to the value of base that
-        counts as equal to it. variables: those of base's loops.
+        counts as equal to it. variables: those of base's loops. draw: other samples for each number.
         """
+        self._draw = draw
+        self._draws: list[Samples] = []
+        """Others, as far as they were needed."""
         self._variables = variables
         self._values = values
         self._shared = shared
@@ -114,6 +121,7 @@ class Samples:
         if head not in self._partners and head not in self._shared:
             self._partners[head] = base
             self._edges = None
+            self._draws.clear()
             self._tried = {number: tried for number, tried in self._tried.items() if tried is not None}
 
     def compare(self, base: int, head: int) -> Likeness:
@@ -127,19 +135,41 @@ class Samples:
         is_equal = all(map(_same, ours, theirs))
         if is_equal and not fields:
             return Likeness.EQUAL
-        runs = [[self.of(each, run) for run in range(_RUNS * (not is_equal) + 1)] for each in (base, head)]
-        sides = [[tried for tried in side if tried is not None] for side in runs]
-        if any(map(operator.ne, map(len, runs), map(len, sides))):
-            return Likeness.UNKNOWN
         if fields:
-            likeness = nearness.together(nearness.of_floats(fields, *sides, usual=_INTEGERS))
+            tried = self._of_floats(fields, base, head)
+            for draw in range(1, _DRAWS):
+                if nearness.is_enough(tried):
+                    break
+                if len(self._draws) < draw:
+                    self._draws.append(
+                        Samples(self._values, self._shared, self._partners, self._variables, draw)
+                    )
+                tried += self._draws[draw - 1]._of_floats(fields, base, head)
+            likeness = nearness.together(tried)
             if likeness is Likeness.OTHER:
                 return likeness
             is_tried = self._one_sided.isdisjoint((base, head)) and self._agree_at_edges(base, head)
             return likeness if is_tried else Likeness.UNKNOWN
+        sides = self._runs(base, head)
+        if sides is None:
+            return Likeness.UNKNOWN
         both = zip(*(zip(*side, strict=True) for side in sides), strict=True)
         is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, [*both][_SIGNED:]))
         return Likeness.OTHER if is_sure else Likeness.UNKNOWN
+
+    def _runs(self, base: int, head: int) -> list[list[Tried]] | None:
+        """By side, the results in each run; None if one cannot be computed."""
+        runs = [[self.of(each, run) for run in range(_RUNS + 1)] for each in (base, head)]
+        sides = [[tried for tried in side if tried is not None] for side in runs]
+        return sides if [*map(len, runs)] == [*map(len, sides)] else None
+
+    def _of_floats(self, fields: Fields, base: int, head: int) -> list[nearness.TriedFloats]:
+        """Of each sample."""
+        one, other = self.of(base), self.of(head)
+        if one is not None and other is not None and all(map(_same, one, other)):
+            return [*nearness.of_floats(fields, [one], [other], usual=_INTEGERS)]
+        sides = self._runs(base, head)
+        return [*nearness.of_floats(fields, *sides, usual=_INTEGERS)] if sides else [nearness.NOT_TRIED]
 
     def _agree_at_edges(self, base: int, head: int) -> bool:
         """Whether two floats are near where an operation of one side alone has no number to give, too."""
@@ -194,7 +224,7 @@ class Samples:
         return tuple(sorted({_LIMIT_OF_INTEGERS, *filter(None, bits_of_constants)}))
 
     def _by_chance(self, seed: object) -> Tried:
-        return _by_chance(repr(seed), self._constants)
+        return _by_chance(repr((seed, self._draw)) if self._draw else repr(seed), self._constants)
 
     def fields(self, base: int, head: int) -> Fields:
         return nearness.fields(self._values, base, head)
