@@ -351,6 +351,8 @@ class Differences:
         if keys[0][0] == keys[1][0] == "text":
             return f"{keys[0][1]} → {keys[1][1]}"
         names = [self._witnesses.name_of(each) for each in (root.base, root.head)]
+        if all(name.startswith("not ") for name in names):
+            names = [name.removeprefix("not ") for name in names]
         return f"{names[0]} → {names[1]}" if all(names) and names[0] != names[1] else ""
 
     # effects that only one side has

@@ -42,6 +42,10 @@ def is_less(one: Event, other: Event) -> bool:
     return _scope(other) < _scope(one) or any(before & ~after for before, after in orders)
 
 
+def is_equal(one: Event, other: Event) -> bool:
+    return _scope(one) == _scope(other) and _orders(one) == _orders(other)
+
+
 def _parts(event: Event) -> list[str]:
     return re.split(r"[. \"(),]", event.operation.word)
 

@@ -245,9 +245,9 @@ def renamed(witnesses: Witnesses, one: Event, other: Event, *, is_fenced: bool) 
             return Hazard(kind=HazardKind.ORDER, what=f"orders accesses less: {words}", witness=witness)
         if memory_order.unordered(ours) == memory_order.unordered(theirs):
             return Harmless(what=f"accesses are ordered more: {words}")
-    return other_sum(witnesses, one, other) or NotShown(
-        reason="may order accesses differently", detail=words, witness=witness
-    )
+    is_other = one.effect.act is other.effect.act is Act.ATOMIC and memory_order.is_equal(one, other)
+    reason = "another operation" if is_other else "may order accesses differently"
+    return other_sum(witnesses, one, other) or NotShown(reason=reason, detail=words, witness=witness)
 
 
 def other_sum(witnesses: Witnesses, one: Event, other: Event) -> Hazard | None:

@@ -205,11 +205,11 @@ class Witnesses:
     def name_of(self, number: int) -> str:
         """What computes a value, in words; empty where nothing does."""
         values = self._sides[0].values
-        made = values.made_by.get(number)
-        if made is None and values.keys[number][0] == "not":
-            made = values.made_by.get(values.keys[number][1])
-            return f"not {code(made)}" if made else ""
-        return code(made) if made else ""
+        if made := values.made_by.get(number):
+            return code(made)
+        is_truth = values.keys[number][0] in ("not", "lt", "eq")
+        opposite = values.made_by.get(values.invert(number)) if is_truth else None
+        return f"not {code(opposite)}" if opposite else ""
 
 
 def _shown(text: Sequence[str], numbers: Iterable[int]) -> tuple[CodeLine, ...]:
