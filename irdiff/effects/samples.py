@@ -47,7 +47,9 @@ equal ones occur.
 _FLOATS = (0x2C, 0x34, 0x38, 0x3C, 0x3E, 0x3F, 0x40, 0x42, 0x48)
 """The upper bytes of floats, of any format: of f32 from 2e-12 to 5e5, of f16 from 0.06 to 16."""
 _DRAWS = 8
-"""As many times are floats tried on other samples, until enough results are normal numbers."""
+"""So often are floats tried at most, on other samples, until enough results are normal numbers: twice without
+any is the end.
+"""
 _RUNS = 4
 """The number of computations with other rounding."""
 _OPAQUE = frozenset({"join", "event", "waited for", "like", "parameter", "undefined"})
@@ -138,12 +140,13 @@ class Samples:
         if fields:
             tried = self._of_floats(fields, base, head)
             for draw in range(1, _DRAWS):
-                if nearness.is_enough(tried):
+                is_hopeless = draw > 1 and not any(is_normal for _, is_normal in tried)
+                if is_hopeless or nearness.is_enough(tried):
                     break
                 if len(self._draws) < draw:
-                    self._draws.append(
-                        Samples(self._values, self._shared, self._partners, self._variables, draw)
-                    )
+                    others = Samples(self._values, self._shared, self._partners, self._variables, draw)
+                    others._constants = self._constants
+                    self._draws.append(others)
                 tried += self._draws[draw - 1]._of_floats(fields, base, head)
             likeness = nearness.together(tried)
             if likeness is Likeness.OTHER:
