@@ -109,21 +109,26 @@ def of_waits(waits: Sequence[Sequence[Sequence[Awaited]]]) -> Iterator[NotShown]
     """If base leaves accesses unfinished where others may need them, head must wait for as much between the
     same accesses: what is unfinished on one path, which no thread may take, tells nothing of other paths.
 
-    waits: by side and block, as of `ProgramReader.unfinished`. Head may lack barriers.
+    waits: by side and block, as of `ProgramReader.unfinished`. One side may have more barriers.
     """
-    if any(not _waits_for_as_much(*blocks) for blocks in zip(*waits, strict=True)):
+    blocks = list(zip(*waits, strict=True))
+    if not any(
+        all(_waits_for_as_much(*each, is_gone=is_gone) for each in blocks) for is_gone in (True, False)
+    ):
         yield NotShown(reason="base leaves accesses unfinished, and head does not wait for as much")
 
 
-def _waits_for_as_much(base: Sequence[Awaited], head: Sequence[Awaited]) -> bool:
-    theirs, limits = iter(head), dict[str, int]()
-    other = next(theirs, None)
-    for name, own in base:
+def _waits_for_as_much(base: Sequence[Awaited], head: Sequence[Awaited], *, is_gone: bool) -> bool:
+    """is_gone: whether base may have more barriers; else head may."""
+    longer, shorter = (base, head) if is_gone else (head, base)
+    rest, limits = iter(shorter), dict[str, int]()
+    other = next(rest, None)
+    for name, own in longer:
         limits = {each: min(limits.get(each, n), n) for each, n in {**limits, **own}.items()}
-        if other and name == other.name:
-            if any(other.limits.get(each, n + 1) > n for each, n in limits.items()):
-                return False
-            other, limits = next(theirs, None), {}
+        ours, theirs = (limits, other.limits if other else {})[:: 1 if is_gone else -1]
+        is_as_much = all(theirs.get(each, n + 1) <= n for each, n in ours.items())
+        if other and name == other.name and is_as_much:
+            other, limits = next(rest, None), {}
         elif not ways.BARRIER.match(name):
             return False
     return other is None
