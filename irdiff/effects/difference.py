@@ -9,6 +9,7 @@ stay hazards beside the other differences.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ from irdiff.effects.witnesses import Witnesses, code, noun
 from irdiff.ir.program import PRIVATE, Act
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, RoundingKind
 
-_MAX_NOT_SHOWN = 8
+_MAX_NOT_SHOWN = 4
 """More are not told."""
 _PLAIN = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY})
 
@@ -68,6 +69,18 @@ class Differences:
 
     def all(self) -> list[Difference]:
         """Empty where both do the same."""
+        return self._doubts.settled(self._each())
+
+    def if_harmless(self) -> list[Harmless] | None:
+        """None as soon as one is not harmless."""
+        harmless = dict[Harmless, None]()
+        for each in self._each():
+            if not isinstance(each, Harmless):
+                return None
+            harmless[each] = None
+        return [*harmless]
+
+    def _each(self) -> Iterator[Difference]:
         both = list(zip(self._base.blocks, self._head.blocks, strict=True))
         unequal = [
             (pairs.unequal(one.events, other.events), pairs.unequal(other.events, one.events))
@@ -84,19 +97,23 @@ class Differences:
         conditions = [
             (n, a.condition, b.condition) for n, (a, b) in enumerate(both) if a.condition != b.condition
         ]
-        changed = any(paired) or conditions
-        differences = list(self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}))
-        differences += self._of_lanes([event for events in exchanged for event in events])
-        differences += whole_functions.pending(*self._sides, self._witnesses, self._sync.separation)
+        changed, differences = any(paired) or conditions, list[Difference]()
+        for each in itertools.chain(
+            self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}),
+            self._of_lanes([event for events in exchanged for event in events]),
+            whole_functions.pending(*self._sides, self._witnesses, self._sync.separation),
+        ):
+            differences.append(each)
+            yield each
         if changed and not differences:
-            differences = [NotShown(reason="effects differ, and where is not found")]
+            differences.append(NotShown(reason="effects differ, and where is not found"))
+            yield differences[0]
         if not any(isinstance(each, Hazard | NotShown) for each in differences):
             pairs_ = [pair for own in paired for pair in own]
             is_rounded = any(isinstance(each, Rounding) for each in differences)
-            differences += whole_functions.others(
+            yield from whole_functions.others(
                 *self._sides, self._witnesses, self._sync, pairs_, is_rounded=is_rounded
             )
-        return self._doubts.settled(differences)
 
     def _of_all(
         self,
@@ -211,6 +228,9 @@ class Differences:
         for facet in self._used:
             is_doubted = facet.kind is HazardKind.VALUE or self._doubts.is_place_unclear
             if count >= _MAX_NOT_SHOWN and is_doubted and facet.kind is not HazardKind.ORDER:
+                self._doubts.is_control_unclear |= facet.kind is HazardKind.CONTROL
+                if facet.events and (facet.is_address or facet.is_guard):
+                    self._doubts.writes_moved.add(facet.events[0].effect.space)
                 continue  # whatever it is, it is not shown
             for each in self._noted(self._of_facet(facet), *(facet.events or ())[:1]):
                 count += isinstance(each, NotShown)

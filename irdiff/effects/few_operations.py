@@ -18,7 +18,7 @@ from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import NumberedFunction
 from irdiff.effects.witnesses import Witnesses, code
 from irdiff.ir.program import Graph, Instruction, Operation, Slot
-from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding
+from irdiff.model import Hazard, HazardKind, NotShown, Rounding
 
 _MOST = 8
 _LEAVES = frozenset({"const", "text", "parameter", "undefined"})
@@ -49,8 +49,8 @@ def shown(
         base.values.take(*pair)
     taken = {head.lines[other]: (made_by[other], made_by[one]) for one, other in pairs}
     for those in ({}, taken):
-        left = again(those).all()
-        if all(isinstance(each, Harmless) for each in left):
+        left = again(those).if_harmless()
+        if left is not None:
             return [*found, *left]
     return []
 

@@ -115,10 +115,12 @@ class _Pending:
         written now, too.
         """
         pending = [of_counter for of_counter in self.last.values() if of_counter]
+        names = *each.reads, *each.results
         early = {
             (name, n)
-            for name in (*each.reads, *each.results)
             for n, of_counter in enumerate(pending)
+            if not of_counter.keys().isdisjoint(names)
+            for name in names
             if name in of_counter
         }
         if early:
