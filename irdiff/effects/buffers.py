@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irdiff.effects import order
-from irdiff.effects.nodes import operands_of
+from irdiff.effects.nodes import operands_of, reached
 from irdiff.effects.numbering import Event, Move, NumberedFunction
 from irdiff.ir.program import Act, Effect, Operation, ReadError
 
@@ -85,15 +85,13 @@ def _buffers(side: NumberedFunction) -> list[_Buffer]:
 
 def _is_read(side: NumberedFunction, events: list[Event], symbols: set[int]) -> bool:
     """Whether more than accesses of shared memory depends on where it is."""
-    keys, waiting, seen = side.values.keys, [*_used(side, events)], set[int]()
-    while waiting:
-        number = waiting.pop()
-        if number in symbols:
-            return True
-        if number not in seen and keys[number][0] not in ("event", "like", "join", "waited for"):
-            seen.add(number)
-            waiting += operands_of(keys[number])
-    return False
+    keys = side.values.keys
+
+    def below(number: int) -> list[int]:
+        is_opaque = keys[number][0] in ("event", "like", "join", "waited for")
+        return [] if is_opaque else operands_of(keys[number])
+
+    return not symbols.isdisjoint(reached(_used(side, events), below))
 
 
 def _used(side: NumberedFunction, events: list[Event]) -> Iterator[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Key = tuple[Any, ...]
@@ -46,3 +47,14 @@ def operands_of(key: Key) -> list[int]:
         case name, _, *parts if name in WITH_WIDTH:
             return [*parts]
     return [each for each in key[1:] if isinstance(each, int)]
+
+
+def reached(numbers: Iterable[int], below: Callable[[int], Iterable[int]]) -> Iterator[int]:
+    """Yields numbers and all that are below them, each once. Whoever has seen enough stops."""
+    waiting, seen = [*numbers], set[int]()
+    while waiting:
+        number = waiting.pop()
+        if number not in seen:
+            seen.add(number)
+            yield number
+            waiting += below(number)

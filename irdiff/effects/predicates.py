@@ -21,7 +21,7 @@ from typing import Any
 
 from irdiff.effects import order, ways
 from irdiff.effects.lanes import Lanes
-from irdiff.effects.nodes import Key, operands_of
+from irdiff.effects.nodes import Key, operands_of, reached
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
@@ -106,20 +106,15 @@ class Threads:
     def _loads(self, *numbers: int) -> Iterator[Event]:
         """Those that values depend on."""
         events = {event.number: event for block in self._side.blocks for event in block.events}
-        waiting, seen = [*numbers], set[int]()
-        while waiting:
-            number = waiting.pop()
-            if number in seen:
-                continue
-            seen.add(number)
+
+        def below(number: int) -> list[int]:
             event = events.get(number)
             if event is None:
-                key = self._values.keys[number]
-                waiting += operands_of(key) if key[0] != "join" else []
-                continue
-            if event.effect.act is Act.LOAD:
-                yield event
-            waiting += [*event.address, *event.operands, *([] if event.guard is None else [event.guard])]
+                return operands_of(self._values.keys[number])
+            return [*event.address, *event.operands, *([] if event.guard is None else [event.guard])]
+
+        found = (events[each] for each in reached(numbers, below) if each in events)
+        return (event for event in found if event.effect.act is Act.LOAD)
 
     def _bits(self, event: Event) -> int:
         return self._lanes.vary((*event.address, *event.operands))

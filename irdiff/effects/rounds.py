@@ -7,12 +7,13 @@ rounds, of which those count until one of them changes. What else they depend on
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.evaluation import of_integers
-from irdiff.effects.nodes import operands_of, signed
+from irdiff.effects.nodes import operands_of, reached, signed
 from irdiff.effects.numbering import NumberedFunction
 from irdiff.effects.values import Values
 
@@ -38,13 +39,10 @@ def _is_join(values: Values, number: int) -> bool:
 
 
 def _operands_first(values: Values, numbers: Sequence[int]) -> list[int]:
-    seen, waiting = set[int](), [*numbers]
-    while waiting and len(seen) <= _MOST_NODES:
-        number = waiting.pop()
-        if number not in seen:
-            seen.add(number)
-            waiting += operands_of(values.keys[number]) if _is_computed(values, number) else []
-    return sorted(seen)  # operands have lower numbers
+    def below(number: int) -> list[int]:
+        return operands_of(values.keys[number]) if _is_computed(values, number) else []
+
+    return sorted(itertools.islice(reached(numbers, below), _MOST_NODES + 1))  # operands have lower numbers
 
 
 def _is_computed(values: Values, number: int) -> bool:

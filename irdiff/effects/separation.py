@@ -30,7 +30,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from irdiff.effects import order, races, ways
-from irdiff.effects.nodes import operands_of
+from irdiff.effects.nodes import operands_of, reached
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
@@ -284,15 +284,11 @@ def _is_as_ever(values: Values, kind: ways.Kind) -> bool:
     they do if they are made of constants, parameters and the numbers of threads and programs.
     """
     _, guard, operands = kind
-    waiting, seen = [*operands, *([] if guard is None else [guard])], set[int]()
-    while waiting:
-        number = waiting.pop()
-        if values.keys[number][0] in ("event", "like", "join", "waited for", "undefined"):
-            return False
-        if number not in seen:
-            seen.add(number)
-            waiting += operands_of(values.keys[number])
-    return True
+    begin = [*operands, *([] if guard is None else [guard])]
+    return not any(
+        values.keys[each][0] in ("event", "like", "join", "waited for", "undefined")
+        for each in reached(begin, lambda number: operands_of(values.keys[number]))
+    )
 
 
 def _felt(one: Event, kinds: Iterable[ways.Kind]) -> Iterator[ways.Kind]:

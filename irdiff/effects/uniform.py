@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from irdiff.effects import order, races
-from irdiff.effects.nodes import operands_of
+from irdiff.effects.nodes import operands_of, reached
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.ir.blocks import sources_first
 from irdiff.ir.program import PRIVATE, Act
@@ -218,13 +218,7 @@ def _meetings(targets: Sequence[Sequence[int]], ranks: Mapping[int, int], branch
 
 def _reached(targets: Sequence[Sequence[int]], begin: int, without: int) -> set[int]:
     """Returns the blocks on paths from `begin`, itself included, that do not lead through `without`."""
-    reached, waiting = set[int](), [begin] * (begin != without)
-    while waiting:
-        number = waiting.pop()
-        if number not in reached and number != without:
-            reached.add(number)
-            waiting += targets[number]
-    return reached
+    return {*reached([begin] * (begin != without), lambda number: {*targets[number]} - {without})}
 
 
 def _on_every_way(targets: Sequence[Sequence[int]], ends: Collection[int]) -> list[int]:
