@@ -80,6 +80,7 @@ from irdiff.resolve import settings
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
+from irdiff.run.readable import readable
 from irdiff.store import Store
 from irdiff.store.shared import SharedStore
 from irdiff.words import counted
@@ -126,7 +127,7 @@ def compare(
     started = time.monotonic()
     folder = out or config.runs / run_name(*asked.names)
     if isinstance(asked, SameCompiler):
-        run = _blank(asked)
+        run = readable(_blank(asked))
         run_folder.write(folder, run, Store(config.store), ())
         return run, folder
     with closing(Workers(config)) as warm:
@@ -136,7 +137,7 @@ def compare(
         with opened(asked, config, report, warm=warm) as steps:
             run = _compared(asked, steps)
     tests = tests_answer.answer(run, asked.tests) if asked.tests else None
-    run = replace(run, tests=tests, duration_s=round(time.monotonic() - started, 3))
+    run = readable(replace(run, tests=tests, duration_s=round(time.monotonic() - started, 3)))
     _write(run, folder, steps.store)
     return run, folder
 

@@ -103,3 +103,9 @@ def test_what_is_read_and_does_not_matter(cache, tmp_path):
     assert "launches read 4 changed files" in found.first_line
     assert UNREAD not in found.first_line
     assert {path: row["read_by"] for path, row in found.files.items()} == read_by
+
+
+def test_a_file_whose_name_is_no_utf_8(cache, tmp_path):
+    found = Reached({"src/kernels/table\udcff.csv": "3\n"}, tmp_path, cache)
+    assert [*found.files] == [r"src/kernels/table\xff.csv"]
+    assert r"src/kernels/table\xff.csv" in found.reports["terminal"]
