@@ -26,6 +26,11 @@ OF_COMPILERS = f"{_OF_TRITON}|{_OF_TOOLS}"
 """The first words of variables that compilers read, as a regular expression."""
 _REACHES_A_COMPILER = re.compile(rf"(?:{_OF_TRITON})_|(?:\w+_)?(?:{_OF_TOOLS})_")
 """How variables that change what a compiler does begin. Others of the caller do not reach it either."""
+_OF_EVERY_SHELL = re.compile(
+    r"(?:LC|XDG|SSH|PYTHON|IRDIFF)\w*|\w+_VISIBLE_DEVICES|USER|USERNAME|LOGNAME|SHELL|SHLVL|PWD|OLDPWD|HOSTNAME|LANG"
+    r"|LANGUAGE|TERM|COLORTERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|DISPLAY|EDITOR|VISUAL|PAGER|TZ|VIRTUAL_ENV|_"
+)
+"""The user, the terminal, the language, the interpreter; and which GPUs to use, of which there are none."""
 _OF_FOLDERS = frozenset({"TRITON_HOME", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR"})
 """They say where things are kept, and irdiff keeps them elsewhere."""
 
@@ -83,6 +88,15 @@ class Config:
         """Names of the caller's variables that would change a compilation, and that no compiler sees."""
         names = (name for name in self.tool_environment if _REACHES_A_COMPILER.match(name))
         return tuple(sorted({*names} - _OF_FOLDERS - self.compiler_environment.keys()))
+
+    @property
+    def withheld_variables(self) -> frozenset[str]:
+        """Names of the caller's variables that programs do not get, and that may matter to one that looks for
+        them. Those of compilers are in `cleared_variables`.
+        """
+        names = (name for name in self.tool_environment if not _OF_EVERY_SHELL.fullmatch(name))
+        others = {*self.compiler_environment, *self.cleared_variables, *_OF_FOLDERS}
+        return frozenset(names) - others
 
     @property
     def pages(self) -> Path:

@@ -420,7 +420,7 @@ def _notes(
     steps: ComparisonSteps,
 ) -> tuple[str, ...]:
     notes = notices.cleared(steps.config.cleared_variables)
-    notes += notices.notes(captured, asked.sides)
+    notes += notices.notes(captured, asked.sides, steps.config.withheld_variables)
     toolchains = asked.sides.map(lambda side: side.toolchain)
     needed = {target.backend for target in asked.targets}
     idle = {backend.FOLDER for name, backend in backends.BACKENDS.items() if name not in needed}

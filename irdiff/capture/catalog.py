@@ -31,6 +31,8 @@ class Catalog:
     """
     uncompared: tuple[tuple[str, int, str], ...] = ()
     """Launches, or effects on launches, that irdiff does not see; like caveats."""
+    absent_variables: tuple[tuple[str, int, str], ...] = ()
+    """By file and line: variables that a program looked for, and that its side does not have."""
     undigested: str = ""
     """Why the frontend was not run although it was requested: no launch then has an input digest."""
 

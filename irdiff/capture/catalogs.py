@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STEP: MemoStep[dict[str, Any]] = MemoStep("catalog", __name__, dict[str, Any])
 
 
-_NOTED = ("called", "left_out", "read", "missing", "caveats", "uncompared")
+_NOTED = ("called", "left_out", "read", "missing", "caveats", "uncompared", "absent_variables")
 
 
 class Capturer:

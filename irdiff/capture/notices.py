@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from irdiff import case_ids
@@ -20,11 +20,15 @@ _MAX_NAMES = 3
 _MAX_CAVEATS = 5
 
 
-def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]:
+def notes(
+    captured: Sequence[CapturedWorkload], sides: Sides[Side], withheld: Collection[str] = ()
+) -> list[str]:
+    """withheld: names of variables of the user's shell that programs do not get."""
     return [
         *missing_packages(captured, sides),
         *_undigested(captured),
         *_caveats(captured),
+        *_variables(captured, withheld),
         *_configs_left_out(captured),
     ]
 
@@ -135,6 +139,15 @@ def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
     caveats = at_lines(caveat for catalog in catalogs for caveat in catalog.caveats)
     more = len(caveats) - _MAX_CAVEATS
     return [*caveats[:_MAX_CAVEATS], *([f"{counted(more, 'more note')} like these"] if more > 0 else [])]
+
+
+def _variables(captured: Iterable[CapturedWorkload], withheld: Collection[str]) -> Iterator[str]:
+    catalogs = (catalog for each in captured for catalog in each.catalogs)
+    looked_for = sorted({place for catalog in catalogs for place in catalog.absent_variables})
+    first = {name: f"{path}:{line}" for path, line, name in reversed(looked_for) if name in withheld}
+    if first:
+        names = first_few([f"{name} ({first[name]})" for name in sorted(first)], _MAX_NAMES)
+        yield f"programs looked for variables of your shell, which they do not get: {names}"
 
 
 def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:

@@ -171,6 +171,7 @@ class Result(TypedDict, total=False):
     missing: list[str]
     caveats: list[str]
     uncompared: list[str]
+    absent_variables: list[tuple[str, int, str]]
 
     # of CompileWords and ReplayWords
     metadata: dict[str, Any]

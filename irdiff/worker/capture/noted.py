@@ -25,7 +25,7 @@ import triton.runtime.jit
 from .. import protocol
 from ..loaded import WORKER, is_standard
 from ..record import pytest_assertions
-from . import own_folder, shared_files, started_programs
+from . import absent_variables, own_folder, shared_files, started_programs
 
 _codes: dict = {}
 """{id: code}; keeps the code alive, so that its id is not reused."""
@@ -135,6 +135,7 @@ def begin_files(folder, changed=None):
     _root = _below or ""
     if folder:
         shared_files.begin(folder, changed)
+        absent_variables.begin(_relative)
     if folder and not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
         sys.meta_path.append(_LastFinder())
 
@@ -145,6 +146,7 @@ def end_files():
     folder, _below = _below, None
     if folder is None:
         return []
+    absent_variables.end()
     _note_files_of_the_home()
     inside = {path for path in _opened if path.startswith(folder)}
     read = {path for path in inside if os.path.isfile(path)}

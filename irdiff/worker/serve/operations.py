@@ -20,7 +20,7 @@ import types
 import triton
 
 from .. import protocol, run_program
-from ..capture import describe, intercept, noted, own_folder, stub_driver, workloads
+from ..capture import absent_variables, describe, intercept, noted, own_folder, stub_driver, workloads
 from ..compile import assembling, compiling, outside, passes
 from ..texts import sha256
 from . import extra_packages
@@ -135,6 +135,7 @@ def _catalog(request: protocol.CatalogRequest, recorder):
             )
     rest = {"called": noted.called(), "read": _read or noted.end_files(), "caveats": noted.caveats()}
     rest["missing"], rest["uncompared"] = noted.missing(), noted.caveats(is_compared=False)
+    rest["absent_variables"] = absent_variables.looked_for()
     recorder.report("captured", launches=described, failures=failures, left_out=left_out, **rest)
 
 

@@ -19,14 +19,14 @@ def lacking(message="ModuleNotFoundError: No module named 'torch'", stderr=TRACE
     return replace(NOTHING, failures=(CaptureFailure(id="run/rope:*", expected=True, failure=failure),))
 
 
-def notes(base, head, *specs, workload="run/rope", files=None):
+def notes(base, head, *specs, workload="run/rope", files=None, withheld=()):
     corpus = SimpleNamespace(files=files)
     sides = Sides(
         base=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[0], python="/p/python"), corpus=corpus),
         head=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[-1], python="/p/python"), corpus=corpus),
     )
     row = CapturedWorkload(workload=workload, target=runs.target(), catalogs=Sides(base=base, head=head))
-    return notices.notes([row, row], sides)
+    return notices.notes([row, row], sides, withheld)
 
 
 OWN = {"lib/torch/__init__.py": "", "bench/run.py": ""}
@@ -56,6 +56,16 @@ def test_configs_that_were_left_out_are_counted_once_a_kernel():
     assert note == (
         "only the first 2 configs of each autotuner were compared (--configs): 7 configs of 2 kernels left out"
     )
+
+
+def test_variables_of_the_shell_that_programs_looked_for_are_named():
+    looked_for = (("bench/run.py", 9, "FAST"), ("bench/run.py", 3, "FAST"), ("ops/ce.py", 5, "TILE"))
+    catalog = replace(NOTHING, absent_variables=(*looked_for, ("ops/ce.py", 1, "ABSENT")))
+    assert notes(NOTHING, catalog, "triton==3.9.0", withheld={"FAST", "TILE", "OTHER"}) == [
+        "programs looked for variables of your shell, which they do not get: "
+        "FAST (bench/run.py:3), TILE (ops/ce.py:5)"
+    ]
+    assert notes(NOTHING, catalog, "triton==3.9.0", withheld={"OTHER"}) == []
 
 
 def test_notes_that_differ_in_the_line_alone_are_one():

@@ -427,6 +427,30 @@ def test_a_file_that_only_the_home_folder_of_the_user_has_is_named(load, tmp_pat
     assert words == "a program looked for ~/tuned.json: your home folder has it, programs get an empty one"
 
 
+LOOKS = text_of("worker/looks_for_variables.py")
+"""Lines that end in a comment look for a variable that is not there; others do not."""
+
+
+def test_variables_that_a_line_of_the_repository_looks_for_are_listed(load, tmp_path, monkeypatch):
+    monkeypatch.setenv("THERE", "1")
+    settings = load("settings")
+    noted, absent_variables = load("noted"), load("absent_variables")
+    noted.begin_files(str(tmp_path))
+    exec(compile(LOOKS, "bench/run.py", "exec"), {})
+    exec(compile("import os; os.environ.get('OF_A_PACKAGE')", "/opt/package.py", "exec"))
+    changed = settings.Settings().changed
+    noted.end_files()
+    exec(compile("import os; os.environ.get('LATER')", "bench/run.py", "exec"))
+    expected = [
+        ("bench/run.py", n, name)
+        for n, line in enumerate(LOOKS.splitlines(), 1)
+        for name in line.partition("  # ")[2].split(", ")
+        if name
+    ]
+    assert absent_variables.looked_for() == expected
+    assert [name for name, _ in changed] == ["THERE"]
+
+
 def test_what_a_program_calls_is_noted_in_each_of_its_threads(load):
     noted, names = load("noted"), {}
     exec(compile("def own(): pass\n\ndef other(): pass\ndef late(): pass", "bench/run.py", "exec"), names)
