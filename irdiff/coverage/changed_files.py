@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.coverage import changed_functions
-from irdiff.coverage.changed_functions import Place
+from irdiff.coverage.changed_functions import changed_functions
+from irdiff.coverage.file_functions import Place, holds_kernels
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
 
@@ -97,10 +97,10 @@ def _not_run(paths: Sides[str], corpora: Sides[Corpus], called: _Called, *, is_r
     if not paths.head.endswith(".py") or not files.head.is_file():
         return ()
     texts = files.map(lambda file: file.read_text("utf-8", "replace") if file.is_file() else "")
-    if not is_read and not changed_functions.holds_kernels(texts.head):
+    if not is_read and not holds_kernels(texts.head):
         return ()
     try:
-        functions = changed_functions.changed_functions(*texts)
+        functions = changed_functions(*texts)
     except SyntaxError:
         version = ".".join(map(str, sys.version_info[:2]))
         return (f"any of {files.head.name} (Python {version} cannot parse it)",)

@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from irdiff.coverage.changed_functions import changed_functions, holds_kernels
+from irdiff.coverage.changed_functions import changed_functions
+from irdiff.coverage.file_functions import holds_kernels
 from irdiff.model import Sides
 from tests.texts import text_of
 from tests.unit.golden import golden
