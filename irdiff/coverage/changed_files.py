@@ -96,11 +96,11 @@ def _not_run(paths: Sides[str], corpora: Sides[Corpus], called: _Called, *, is_r
     files = corpora.zip(paths).map(lambda side: side[0].root / side[1])
     if not paths.head.endswith(".py") or not files.head.is_file():
         return ()
-    texts = files.map(lambda file: file.read_text("utf-8", "replace") if file.is_file() else "")
-    if not is_read and not holds_kernels(texts.head):
+    contents = files.map(lambda file: file.read_bytes() if file.is_file() else b"")
+    if not is_read and not holds_kernels(contents.head):
         return ()
     try:
-        functions = changed_functions(*texts)
+        functions = changed_functions(*contents)
     except SyntaxError:
         version = ".".join(map(str, sys.version_info[:2]))
         return (f"any of {files.head.name} (Python {version} cannot parse it)",)

@@ -30,7 +30,7 @@ class ChangedFunction:
     """If it runs at one of them, it was compared."""
 
 
-def changed_functions(base: str, head: str) -> list[ChangedFunction]:
+def changed_functions(base: bytes, head: bytes) -> list[ChangedFunction]:
     """Raises SyntaxError if this Python cannot parse head."""
     theirs = _by_name(functions_of(head))
     try:

@@ -43,17 +43,17 @@ class DefinedFunction:
     may_be_kernel: bool
 
 
-def functions_of(text: str) -> list[DefinedFunction]:
-    """Raises SyntaxError if this Python cannot parse the text."""
+def functions_of(content: bytes) -> list[DefinedFunction]:
+    """Raises SyntaxError if this Python cannot parse the file."""
     try:
-        return _File(ast.parse(text)).functions
+        return _File(ast.parse(content)).functions  # it heeds a byte-order mark and `# coding:`
     except (ValueError, RecursionError) as error:  # a null byte, or a sum of thousands of terms
         raise SyntaxError(str(error)) from error
 
 
-def holds_kernels(text: str) -> bool:
+def holds_kernels(content: bytes) -> bool:
     try:
-        return any(function.is_jitted for function in functions_of(text))
+        return any(function.is_jitted for function in functions_of(content))
     except SyntaxError:
         return False
 

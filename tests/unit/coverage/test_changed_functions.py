@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from irdiff.coverage.changed_functions import changed_functions
+from irdiff.coverage import changed_functions as changes
 from irdiff.coverage.file_functions import holds_kernels
 from irdiff.model import Sides
 from tests.texts import text_of
@@ -13,6 +13,10 @@ from tests.unit.golden import golden
 TEXT = text_of("changed_files/text.py")
 KERNEL = "@triton.jit\ndef dead(x, n):\n    tl.store(x, tl.load(x) * {})\n"
 EDITS = golden("changed-functions")["edit"]
+
+
+def changed_functions(base, head):
+    return changes.changed_functions(base.encode(), head.encode())
 
 
 def text_with_kernels(text, factor):
@@ -60,11 +64,21 @@ def test_where_base_is_no_python_all_of_head_is_new():
 
 @pytest.mark.parametrize("text", ["def", "\0", "1" + " + 1" * 100_000])
 def test_what_this_python_cannot_read_is_an_error(text):
-    assert not holds_kernels(text)
+    assert not holds_kernels(text.encode())
     with pytest.raises(SyntaxError):
         changed_functions("", text)
 
 
 def test_a_file_holds_kernels_if_a_function_becomes_one():
-    assert holds_kernels("if x:\n    def f(x): pass\n    f = triton.jit(f)\n")
-    assert not holds_kernels("import triton.language as tl\ndef f(x): return tl.float16\n")
+    assert holds_kernels(b"if x:\n    def f(x): pass\n    f = triton.jit(f)\n")
+    assert not holds_kernels(b"import triton.language as tl\ndef f(x): return tl.float16\n")
+
+
+@pytest.mark.parametrize("head", ["\ufeff{}", "# coding: latin-1\n{}  # \xe9", "\r\n{}"])
+def test_a_file_is_read_as_python_reads_it(head):
+    kernel = KERNEL.format(2).rstrip()
+    encoding = "latin-1" if "latin" in head else "utf-8"
+    content = head.format(kernel).encode(encoding)
+    (function,) = changes.changed_functions(KERNEL.format(1).encode(), content)
+    assert function.name == "dead"
+    assert changes.changed_functions(kernel.encode(), content) == []
