@@ -30,6 +30,9 @@ lambda.
 _RUN_BY_THE_FRONTEND = re.compile(r"\b(constexpr_function|builtin|extern)\b")
 """Decorates functions that run where nobody notes it, so they count as statements."""
 _BUILTINS = frozenset(dir(builtins))
+_ANY_NAME = "*"
+"""What `from m import *` binds, and a statement that calls one of the functions below."""
+_BINDS_ANY_NAME = frozenset({"exec", "globals", "locals", "vars"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +96,8 @@ class _File:
     tree: ast.Module
     _definitions: list[_Definition] = field(default_factory=list)
     _statements: dict[tuple[int, ...], dict[str, list[_Statement]]] = field(default_factory=dict)
+    _bound: set[str] = field(default_factory=set)
+    """Names that the file surely binds."""
     _function_count: int = 0
 
     def __post_init__(self) -> None:
@@ -134,6 +139,7 @@ class _File:
 
     def _define(self, node: Def, scope: _Scope) -> None:
         name = scope.prefix + node.name
+        self._bound.update([] if scope.heads or scope.functions else [node.name])
         if not scope.functions or self._kernels.may_be(node):
             self._definitions.append(_Definition(name=name, node=node, scope=scope))
         else:  # a kernel beside it may use it
@@ -189,6 +195,7 @@ class _File:
         return uses
 
     def _keep(self, name: str, statement: _Statement, scope: _Scope) -> None:
+        self._bound.update([] if scope.heads or scope.functions else [name])
         owners = {name, f".{name}", *scope.classes} if scope.classes and not scope.functions else {name}
         for owner in owners:
             kept = self._statements.setdefault(scope.functions, {}).setdefault(owner, [])
@@ -209,6 +216,9 @@ class _File:
             if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load):
                 changed.append(part)
                 names |= {f".{part.attr}"} if isinstance(part, ast.Attribute) else set()
+        calls = (part.func for part in walk(parts) if isinstance(part, ast.Call))
+        if any(isinstance(function, ast.Name) and function.id in _BINDS_ANY_NAME for function in calls):
+            names.add(_ANY_NAME)
         used = {part.id for part in walk(changed) if isinstance(part, ast.Name)}
         return sorted(names | (used - self._kernels.imported - _BUILTINS))
 
@@ -216,13 +226,13 @@ class _File:
         node, scope = definition.node, definition.scope
         name = node.name if isinstance(node, Def) else "<lambda>"
         own = without(node, self._kernels_inside(node))
-        uses = {*free_names(own), *scope.uses, name, f".{name}"}
+        uses = {*free_names(own), *scope.uses}
         is_jitted = isinstance(node, Def) and self._kernels.is_jitted(node)
         return DefinedFunction(
             name=definition.name,
             place=(first_line(node), name),
             text=" ".join([*scope.heads, ast.dump(own)]),
-            statements=self._reached(uses, scope),
+            statements=self._reached(uses, name, scope),
             is_jitted=is_jitted,
             may_be_kernel=is_jitted or self._kernels.may_be(node),
         )
@@ -235,14 +245,19 @@ class _File:
             if isinstance(node, Def) and node is not function and self._kernels.may_be(node)
         ]
 
-    def _reached(self, names: Iterable[str], scope: _Scope) -> dict[str, list[str]]:
+    def _reached(self, uses: Iterable[str], own: str, scope: _Scope) -> dict[str, list[str]]:
         visible = [self._statements.get(scope.functions[:n], {}) for n in range(len(scope.functions) + 1)]
         reached: dict[str, list[str]] = {}
-        todo = list(names)
+        todo = [*uses, own, f".{own}"]
         while todo:
             name = todo.pop()
             if name not in reached:
-                statements = [statement for scoped in visible for statement in scoped.get(name, ())]
+                is_bound = name in self._bound or any(name in scoped for scoped in visible[1:])
+                is_name = name.isidentifier() and name != own and name not in _BUILTINS
+                binders = (name, _ANY_NAME) if is_name and not is_bound else (name,)
+                statements = [
+                    statement for scoped in visible for each in binders for statement in scoped.get(each, ())
+                ]
                 reached[name] = [statement.text for statement in statements]
                 todo += [used for statement in statements for used in statement.uses]
         return {name: texts for name, texts in reached.items() if texts}
