@@ -58,7 +58,7 @@ def _differing(
             partner = ours[a + index - c : b][:1]
             names = _used_names_that_differ(partner[0], theirs[index]) if kind == "equal" else []
             if kind != "equal" or names:
-                shown = [used for used in names if used != theirs[index].place[1]]
+                shown = [used for used in names if used != theirs[index].own_name]
                 uses = f" (uses {first_few(shown, _NAMES_SHOWN)})" if shown else ""
                 yield _changed(name + uses, partner, [theirs[index]])
 
@@ -66,7 +66,9 @@ def _differing(
 def _changed(
     name: str, ours: Iterable[DefinedFunction], theirs: Iterable[DefinedFunction]
 ) -> ChangedFunction:
-    places = Sides(base=ours, head=theirs).map(lambda side: tuple(function.place for function in side))
+    places = Sides(base=ours, head=theirs).map(
+        lambda side: tuple(place for function in side for place in function.places)
+    )
     return ChangedFunction(name=name, places=places)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -38,7 +39,10 @@ _BINDS_ANY_NAME = frozenset({"exec", "globals", "locals", "vars"})
 @dataclass(frozen=True, kw_only=True)
 class DefinedFunction:
     name: str
-    place: Place
+    own_name: str
+    """In its `def`."""
+    places: tuple[Place, ...]
+    """Where it is if it runs; empty if other code has the same place."""
     text: str
     statements: Mapping[str, Sequence[str]]
     """By the name that it uses, directly or through another: the texts of the statements that bind it."""
@@ -102,6 +106,7 @@ class _File:
 
     def __post_init__(self) -> None:
         self._kernels = FileKernels(self.tree)
+        self._lambdas_by_line = Counter(node.lineno for node in outermost_lambdas([self.tree]))
         self._drop_words()
         self._block(self.tree.body, _Scope())
         self.functions = [self._function(definition) for definition in self._definitions]
@@ -230,12 +235,16 @@ class _File:
         is_jitted = isinstance(node, Def) and self._kernels.is_jitted(node)
         return DefinedFunction(
             name=definition.name,
-            place=(first_line(node), name),
+            own_name=name,
+            places=() if self._shares_its_place(node) else ((first_line(node), name),),
             text=" ".join([*scope.heads, ast.dump(own)]),
             statements=self._reached(uses, name, scope),
             is_jitted=is_jitted,
             may_be_kernel=is_jitted or self._kernels.may_be(node),
         )
+
+    def _shares_its_place(self, node: Def | ast.Lambda) -> bool:
+        return isinstance(node, ast.Lambda) and self._lambdas_by_line[node.lineno] > 1
 
     def _kernels_inside(self, function: Def | ast.Lambda) -> list[Def]:
         nodes = ast.walk(function) if isinstance(function, Def) else ()

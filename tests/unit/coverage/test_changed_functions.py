@@ -55,6 +55,10 @@ def test_places_are_those_of_each_side():
     assert function.places.head == ((1, "kernel"),)
     (function,) = changed_functions("\nf = g(lambda: 1)", "\nf = g(lambda: 2)")
     assert function.places.head == ((2, "<lambda>"),)
+    (function,) = changed_functions("f = lambda: 1; g = lambda: 1", "f = lambda: 1; g = lambda: 2")
+    assert (function.name, function.places) == ("g", Sides(base=(), head=())), "nobody can tell which one ran"
+    (function,) = changed_functions("f = lambda: lambda: 1", "f = lambda: lambda: 2")
+    assert function.places.head == ((1, "<lambda>"),)
 
 
 def test_where_base_is_no_python_all_of_head_is_new():
