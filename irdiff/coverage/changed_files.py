@@ -91,10 +91,11 @@ def _read(
 def _not_run(paths: Sides[str], corpora: Sides[Corpus], called: _Called, *, is_read: bool) -> tuple[str, ...]:
     """Changed functions and new kernels that neither side ran or compiled.
 
-    None of a file that no launch reads, unless it holds kernels: it is a test or a script.
+    None of a file that no launch reads, unless it holds kernels: it is a test or a script. And none of a file
+    without `.py`, unless some function of it ran.
     """
     files = corpora.zip(paths).map(lambda side: side[0].root / side[1])
-    if not paths.head.endswith(".py") or not files.head.is_file():
+    if not files.head.is_file() or not (paths.head.endswith(".py") or _ran(paths, called)):
         return ()
     contents = files.map(lambda file: file.read_bytes() if file.is_file() else b"")
     if not is_read and not holds_kernels(contents.head):
@@ -115,6 +116,11 @@ def _not_run(paths: Sides[str], corpora: Sides[Corpus], called: _Called, *, is_r
         )
     ]
     return tuple(dict.fromkeys(names))
+
+
+def _ran(paths: Sides[str], called: _Called) -> bool:
+    """True if a function of the file ran, so that it holds Python, whatever its name is."""
+    return any(path == of for path, ran in paths.zip(called) for of, _ in ran)
 
 
 def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, FileChange]:

@@ -154,6 +154,15 @@ def test_of_a_file_that_no_launch_reads_functions_are_named_where_it_holds_kerne
     assert [row.not_run for row in revisions.reach().files] == [("kernel",), ("call",), ("kernel",), ()]
 
 
+def test_of_a_file_without_py_functions_are_named_where_one_of_them_ran(revisions):
+    text = "def call(n):\n    return 1\n\n\ndef settings(n):\n    return {}\n"
+    for name in ("k.triton", "text.triton"):
+        revisions.file(name, text.format(4), text.format(8))
+    revisions.pair("a/b:c", revisions.launch("a/b:c"), None)
+    revisions.capture("a/b", read=("k.triton", "text.triton"), called=("k.triton:1:call",))
+    assert [file.not_run for file in revisions.reach().files] == [("settings",), ()]
+
+
 def test_a_function_is_told_from_others_in_its_first_line(revisions):
     text = "@tuned(lambda: 0)\n@triton.jit\ndef kernel(x):\n    return {}\n"
     revisions.file("k.py", text.format(1), text.format(2))
