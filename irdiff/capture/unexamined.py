@@ -24,6 +24,7 @@ def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[
         *_absent_submodules(corpora, captured),
         *_ignored(corpora, captured),
         *_pins(sides),
+        *_dropped_targets(sides, captured),
     )
 
 
@@ -101,3 +102,11 @@ def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> It
 def _pins(sides: Sides[Side]) -> Iterator[str]:
     if pins := sides.head.unfollowed_pins:
         yield f"the pin of {'; '.join(pins)} differs and was not followed"
+
+
+def _dropped_targets(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
+    """Covers targets that are compared no longer, unless the user named them."""
+    compared = {of_workload.target.name for of_workload in captured}
+    if names := [name for name in sides.head.dropped_targets if name not in compared]:
+        what, was = ("target", "it was") if len(names) == 1 else ("targets", "they were")
+        yield f"head's irdiff.toml no longer names the {what} {first_few(names, _SHOWN)}: {was} not compared"

@@ -56,6 +56,8 @@ class Side:
     """Pins that differ between the sides and that were not followed: `torch in requirements.txt`; only at
     head.
     """
+    dropped_targets: tuple[str, ...] = ()
+    """Targets that base's `irdiff.toml` names and head's does not; only at head."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,8 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
     else:
         sides = specs.map(resolver.side)
     trees = specs.map(lambda spec: settings.split(spec)[0])
-    return resolver.with_warnings(resolver.with_pins(resolver.with_edits(sides, trees), trees))
+    sides = resolver.with_pins(resolver.with_edits(sides, trees), trees)
+    return resolver.with_warnings(resolver.with_dropped_targets(sides, trees))
 
 
 def is_revision(spec: str) -> bool:
@@ -263,6 +266,13 @@ class Resolver:
         followed = snaps.zip(plans).map(self._followed)
         unfollowed = kernel_repository.unfollowed_pins(snaps, plans, followed, self.config)
         return replace(sides, head=replace(sides.head, unfollowed_pins=unfollowed))
+
+    def with_dropped_targets(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
+        if not self._plans.keys() >= {*specs}:
+            return sides
+        base, head = (self._plans[spec].targets for spec in specs)
+        dropped = tuple(name for name in base if name not in head)
+        return replace(sides, head=replace(sides.head, dropped_targets=dropped))
 
     def _followed(self, side: tuple[Snapshot, Plan]) -> frozenset[str]:
         names = kernel_repository.followed_pins(*side, self._chosen(side[1]), self.config)
