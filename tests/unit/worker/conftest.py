@@ -87,6 +87,8 @@ def load(monkeypatch):
     """A module of the worker, with the compiler in its place."""
     before, places, variables = set(sys.modules), sys.path[:], dict(os.environ)
     hooks, folder = sys.path_hooks[:], Path.cwd()
+    for name in ("stat", "lstat", "access"):
+        monkeypatch.setattr(os, name, getattr(os, name))  # restored if `watch_files` replaces it
     for name in [*sys.modules]:
         if name.partition(".")[0] in ("triton", "irdiff_worker", "irdiff_corpus"):
             monkeypatch.delitem(sys.modules, name)

@@ -408,23 +408,29 @@ def test_a_file_that_an_earlier_capture_changed_is_named(load, tmp_path, monkeyp
     assert places == ["", "", str(data.parent), str(data.parent)]
 
 
-def test_a_file_that_only_the_home_folder_of_the_user_has_is_named(load, tmp_path, monkeypatch):
+LOOKS_AT_HOME = text_of("worker/looks_at_home.py")
+
+
+def test_files_that_only_the_home_folder_of_the_user_has_are_named(load, tmp_path, monkeypatch):
     repository, users = tmp_path / "repository", tmp_path / "users"
-    for folder in (repository, users):
-        folder.mkdir()
-    (users / "tuned.json").write_text("{}")
+    repository.mkdir()
+    names = ("asked.json", "listed/a.json", "mine/module.py", "opened.json", "scanned/b.json")
+    for name in (*names, "made/c.json", "of_a_package.json"):
+        (users / name).parent.mkdir(parents=True, exist_ok=True)
+        (users / name).write_text("{}")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     load("own_folder").enter()
     noted = load("noted")
     monkeypatch.setattr(noted.pwd, "getpwuid", lambda number: SimpleNamespace(pw_dir=str(users)))
     noted.watch_files()
     noted.begin_files(str(repository))
-    for name in ("tuned.json", "other.json"):
-        with pytest.raises(FileNotFoundError):
-            Path(f"~/{name}").expanduser().read_text()
+    exec(compile(LOOKS_AT_HOME, "bench/run.py", "exec"), {})
+    exec(compile(LOOKS_AT_HOME.replace("asked", "of_a_package"), "/opt/package.py", "exec"), {})
     noted.end_files()
-    ((_, _, words),) = noted.caveats()
-    assert words == "a program looked for ~/tuned.json: your home folder has it, programs get an empty one"
+    says = ": your home folder has it, programs get an empty one"
+    notes = [words.partition(says)[0] for _, _, words in noted.caveats() if says in words]
+    shown = ("asked.json", "listed", "mine/module.py", "opened.json", "scanned")
+    assert notes == [f"a program looked for ~/{name}" for name in shown]
 
 
 LOOKS = text_of("worker/looks_for_variables.py")
