@@ -84,7 +84,7 @@ class CodeBisection:
                 skipped=(*search.skipped, *within.skipped),
                 changes_again=self._differs(within.after, bad),
             )
-        before, case = self._shown(search)
+        before, case = self._shown(search, whole)
         return FirstBadCommits(
             commits=suspects,
             case=case,
@@ -133,10 +133,11 @@ class CodeBisection:
             return base is not None and head is not None and base.message != head.message
         return case.verdict is Verdict.CHANGED
 
-    def _shown(self, search: Search) -> tuple[str, Case]:
+    def _shown(self, search: Search, whole: Case) -> tuple[str, Case]:
         """The nearest commit before the bad one that can be compared with it, and the case between them.
 
-        That is a parent that is known to be good, one that git knows to be, or a good one that was tried.
+        That is a parent that is known to be good, one that was not tried and differs, or a good one that was
+        tried. A parent that was not tried may be of a branch that began before GOOD, and as bad.
         """
         parents = self.history.parents_of(search.bad)
         good_parents = [parent for parent in parents if parent in search.goods]
@@ -146,6 +147,6 @@ class CodeBisection:
                 case = self.compare(before, search.bad)
             except ToolchainError:  # one that was never tried, since git knew it to be good
                 continue
-            if case is not None:
+            if case is not None and (before in search.goods or self._is_bad(case, whole)):
                 return before, case
         raise AssertionError("a bad commit differs from GOOD in this case")

@@ -110,19 +110,26 @@ class Repository:
     """The case's code is the content of one file."""
 
     place: Path
+    unbuildable: str = ""
+    """The message of a commit."""
 
     def commit(self, message, code=None):
         write(self.place, {"code": code} if code else {})
         commit(self.place, message)
 
     def compare(self, base, head):
+        if self.unbuildable in (git(self.place, "log", "-1", "--format=%s", side) for side in (base, head)):
+            raise ToolchainError(f"{self.unbuildable} does not build")
         ours, theirs = (git(self.place, "show", f"{side}:code") for side in (base, head))
         return runs.case(CASE, Verdict.UNCHANGED if ours == theirs else Verdict.CHANGED)
 
-    def find(self, good, bad):
+    def search(self, good, bad):
         history = GitHistory(repository.open_store(self.place, configuration.load()))
         more = {"history": history, "compare": self.compare, "report": lambda _: None}
-        found = CodeBisection(good=good, bad=bad, case_id=CASE, stage=None, **more).run()
+        return CodeBisection(good=good, bad=bad, case_id=CASE, stage=None, **more).run()
+
+    def find(self, good, bad):
+        found = self.search(good, bad)
         return [git(self.place, "log", "-1", "--format=%s", name) for name in found.commits]
 
 
@@ -155,6 +162,17 @@ def test_a_merge_that_takes_its_code_from_no_branch_is_named(branches):
     branches.commit("the merge", "other")
     branches.commit("after it")
     assert branches.find("good", "main") == ["the merge"]
+
+
+def test_a_parent_that_is_as_bad_is_not_shown_as_the_commit_before(branches):
+    git(branches.place, "checkout", "-q", "main")
+    branches.commit("beside it")
+    branches.unbuildable = "beside it"
+    git(branches.place, "merge", "-q", "--no-commit", "--no-ff", "side")
+    branches.commit("the merge", "wrong")
+    search = branches.search("good", "main")
+    assert search.before == git(branches.place, "rev-parse", "good").strip()
+    assert search.case.verdict is Verdict.CHANGED
 
 
 def test_the_commit_of_a_merged_branch_is_found(branches):
