@@ -1,4 +1,4 @@
-"""What `irdiff.compare` does: the same flow as the command line, for programs."""
+"""Implements `irdiff.compare`, with the same flow as the command line."""
 
 from __future__ import annotations
 

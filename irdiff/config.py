@@ -20,7 +20,7 @@ _MIB = 1 << 20
 DAY_S = 86400.0
 
 PINNED_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-"""What makes a compilation repeatable, and nothing else: a side compiles with its release's own defaults."""
+"""These only make a compilation repeatable: a side compiles with its release's own defaults."""
 _OF_TRITON, _OF_TOOLS = "TRITON|AMDGCN|NVPTX", "LLVM|MLIR|PTXAS"
 OF_COMPILERS = f"{_OF_TRITON}|{_OF_TOOLS}"
 """The first words of variables that compilers read, as a regular expression."""
@@ -44,7 +44,7 @@ class Limits:
 
 
 class StoreMode(StrEnum):
-    """What a run does with a shared store."""
+    """Says how a run uses a shared store."""
 
     READ = "read"
     WRITE = "write"

@@ -43,7 +43,7 @@ _MESSAGE_CHARACTERS = 300
 
 
 class Dump(StrEnum):
-    """What a replay keeps besides its output."""
+    """Selects what a replay keeps besides its output."""
 
     NONE = "none"
     FINAL = "final"

@@ -103,7 +103,7 @@ _POINTER_BYTES = 8
 _TENSOR_MAP_BYTES = 128
 _MAX_FLAGS = 2
 _MOST_BLOCKS = (1 << 32) - 1
-"""Of one axis of a grid, as drivers take it."""
+"""Drivers take the size of each axis of a grid as an unsigned integer of 32 bits."""
 # element types as the compiler numbers them → CUtensorMapDataType (cuda.h), where the two differ
 _ELEMENT_TYPES = {8: 10, 9: 8, 10: 9}
 

@@ -21,7 +21,7 @@ _NEAR_BEST = 0.25
 
 
 class History(Protocol):
-    """What git knows of commits."""
+    """The commits of a repository, or a list of sides in their place."""
 
     def commit_of(self, revision: str) -> str: ...
 
@@ -37,8 +37,6 @@ class History(Protocol):
 
 
 class GitHistory:
-    """Of one repository."""
-
     def __init__(self, store: repository.GitStore) -> None:
         self._store = store
 
@@ -98,17 +96,15 @@ def short(name: str) -> str:
 
 @dataclass(kw_only=True)
 class Search:
-    """What is known of the commits so far."""
-
     history: History
     goods: list[str]
     """The first of them is GOOD."""
     bad: str
     judge: Callable[[str], bool | None]
-    """Whether a commit is bad; None where it cannot be told."""
+    """Returns True for a bad commit, and None if it cannot be told."""
     report: Callable[[str], None]
     is_ready: Callable[[str], bool] = lambda _commit: True
-    """Whether a commit need not be built."""
+    """Returns True for a commit that need not be built."""
     tried: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
 

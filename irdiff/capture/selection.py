@@ -16,7 +16,7 @@ class WorkloadSelection:
     labels: tuple[str, ...]
     """Globs of labels, or of launches below them; none means all."""
     frontend: bool = True
-    """Whether the frontend runs during capture, which gives launches an input digest."""
+    """True if the frontend runs during capture, which gives launches an input digest."""
     configs: int | None = None
     """The most configs of an autotuner that count, from the first; None means all."""
 

@@ -35,13 +35,13 @@ _NO_LINKER = "no-linker"
 
 @dataclass(frozen=True, kw_only=True)
 class KeptResult:
-    """What came of one text, as the store has it."""
+    """The result of a tool for one text, as the store keeps it."""
 
     artifacts: Mapping[str, Artifact]
     failure: Failure | None = None
     log: str = ""
     respelled: tuple[str, ...] = ()
-    """What the tool does not read of the text, and received in another spelling."""
+    """Names of the `SPELLINGS` that were rewritten in the text, for this tool or for the other side's."""
     seconds: float
 
 
@@ -51,7 +51,7 @@ _Made = tuple[dict[str, bytes], dict[str, object]]
 
 
 class Generator:
-    """Of the tools of one comparison. Thread-safe."""
+    """Runs the tools of one comparison. Thread-safe."""
 
     def __init__(
         self, substitutes: Sequence[Substitute], store: Store, config: Config, *, reuse: bool

@@ -35,7 +35,7 @@ class ReadableTexts:
         self._runner = runner
         self._store = store
         self._alone = alone
-        """Whether no side is a release: all compile what they are given."""
+        """True if every side is an LLVM: then a promise that one cannot read is left out for both."""
         self._abilities: dict[str, Abilities] = {}
         self._respelled: dict[str, set[str]] = {}
         """By spelling, or by the words for a lowered header: digests of texts."""
@@ -49,7 +49,9 @@ class ReadableTexts:
             return known
 
     def spellings(self, tool: Tool) -> tuple[str, ...]:
-        """What is respelled for a tool: what it cannot read, and promises that any LLVM here cannot."""
+        """Returns the names of what is respelled for a tool: exact constructs that it cannot read, and, if
+        every side is an LLVM, promises that one of them cannot read.
+        """
         names = set(self.abilities(tool).unreadable) & _EXACT
         if self._alone:
             unreadable = {name for one in self._llvms.values() for name in self.abilities(one).unreadable}
@@ -73,7 +75,7 @@ class ReadableTexts:
         return lowered.text
 
     def notes(self) -> list[str]:
-        """What a reader must know of the texts, once all is compiled."""
+        """Returns what a reader must know about the texts; complete once all is compiled."""
         notes = []
         known = {row.name for row in SPELLINGS}
         for name, digests in sorted(self._respelled.items()):
@@ -100,7 +102,7 @@ class Abilities:
     newest_isa: int | None
     """The newest version of an assembly that an LLVM can write, or an assembler read: 90 for 9.0."""
     flags: tuple[str, ...]
-    """Of the switches that Triton sets in LLVM, those that it has."""
+    """The switches of LLVM that Triton may set and the tool has."""
 
 
 def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
@@ -139,7 +141,7 @@ def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
 
 
 def _generations(tool: Tool) -> list[CodeGeneration]:
-    """Of the backends that a tool compiles for."""
+    """Returns `CODE_GENERATION` of the backends that a tool compiles for."""
     known = ((name, each.CODE_GENERATION) for name, each in backends.BACKENDS.items())
     return [own for name, own in known if own and name in tool.backends]
 

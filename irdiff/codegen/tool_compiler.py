@@ -64,7 +64,7 @@ class ToolCompiler:
         return substitute.origin if substitute else side.toolchain
 
     def catalog(self, side: Side, workload: str, target: Target) -> Catalog:
-        """What the origin of the texts launches of a workload."""
+        """Returns the workload's launches from the release or run whose texts the tool compiles."""
         origin = self._origin(side)
         if isinstance(origin, Toolchain):
             return self.inner.catalog(replace(side, toolchain=origin), workload, target)
@@ -88,7 +88,7 @@ class ToolCompiler:
         return self.inner.compile(side, launch, target, attempt=attempt)
 
     def notes(self) -> list[str]:
-        """What a reader must know of how tools were driven, once all is compiled."""
+        """Returns what a reader must know about how tools were driven; complete once all is compiled."""
         starts = {row.tool.starts_at for row in self._substitutes.values()}
         lowest = Stage.LLIR if Stage.LLIR in starts else next(iter(starts))
         above = f"{texts.title(lowest)} and all above it are"

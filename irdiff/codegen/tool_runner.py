@@ -39,7 +39,7 @@ _LOG_CHARACTERS = 4000
 
 
 CHILD_DIGEST = sha256_of_file(_CHILD)
-"""Of a program that no module imports."""
+"""A part of the cache key: no module imports this program, so no digest of code covers it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Runner:
     limits: Limits
     cores: threading.BoundedSemaphore
     randomized: bool = False
-    """Whether addresses differ from run to run."""
+    """True if the tools run with address randomization."""
 
     def at(self, attempt: str) -> Runner:
         """For one attempt at a case: only repetitions are randomized."""
@@ -181,11 +181,11 @@ _TOKEN = re.compile(r"[\w.@%#!\"$-]+(?:\([^()]*\))?|\S")
 _OUT_OF_MEMORY = ("bad_alloc", "out of memory", "Cannot allocate memory")
 _STDERR_CHARACTERS = 6000
 _STACK = "PLEASE submit a bug report"
-"""What follows is the stack of LLVM, with addresses."""
+"""LLVM prints its stack behind this text, with addresses."""
 
 
 TRANSIENT = frozenset({FailureKind.TIMEOUT, FailureKind.MEMORY})
-"""What another time may cure."""
+"""After a failure of these kinds, another attempt may succeed."""
 
 
 class ToolFailed(Exception):  # noqa: N818 - a finding: the run goes on
@@ -224,7 +224,7 @@ def _reason(ended: EndedCommand, text: str, tool: str, timeout_s: float) -> tupl
 
 
 def _cause(text: str) -> str:
-    """What the tool did, in words that follow its name."""
+    """Returns words that follow the name of the tool."""
     if intrinsic := _INTRINSIC.search(text):
         return f"knows {intrinsic[1]} with other arguments"
     if located := _LOCATED.search(text):

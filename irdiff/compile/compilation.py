@@ -29,7 +29,7 @@ class Compilation:
     outcomes: Sides[Outcome | None]
     """None for a side that was not compiled: it launches nothing, or there is nothing to compare."""
     is_same_input: bool
-    """Whether both sides give one compiler the same input, which compiles: it was compiled at most once, and
+    """True if both sides give one compiler the same input, which compiles: it was compiled at most once, and
     there is nothing to compare.
     """
 

@@ -117,7 +117,7 @@ class LaunchCompiler(LaunchRequests):
 
 
 def _is_own(outcome: Outcome) -> bool:
-    """Whether a failure is due to this machine or this workload, and not to the compiler."""
+    """True if a failure may be due to this machine or to the workload, and not to the compiler."""
     return isinstance(outcome, Failed) and (outcome.transient or outcome.failure.stage == "capture")
 
 

@@ -41,7 +41,7 @@ _REGISTERS = (24, 32, 64)
 """The first bit of each operand. With a zero register in it, a sum or a product is a plain move."""
 _OUTPUT_AND_OPERANDS = (16, *_REGISTERS)
 _OUTPUT_AND_OTHERS = (16, 24, 64)
-"""Of an instruction whose second operand, at bit 32, is no register."""
+"""The first bit of each register of an instruction whose second operand, at bit 32, is no register."""
 _ZERO = 255
 _REGISTER_FORM = 1
 """An instruction whose second operand is a register, and no immediate, constant or uniform register."""

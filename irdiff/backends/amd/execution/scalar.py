@@ -168,7 +168,7 @@ _LOGIC: dict[str, Callable[[Any, Any], Any]] = {
     "nor": lambda a, b: ~(a | b),
     "xnor": lambda a, b: ~(a ^ b),
 }
-"""Of words, and of masks whose lanes are known or not."""
+"""These take words, or masks of type `Ternary`, whose lanes are known or not."""
 
 
 def _joined(registers: WaveRegisters, name: str, one: Value, other: Value) -> Value:

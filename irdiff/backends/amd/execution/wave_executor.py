@@ -57,7 +57,7 @@ class WaveExecutor(ControlFlow[WaveInstruction]):
     memory: WaveMemory
     registers: WaveRegisters
     scc_event: Callable[[int], IntegerComparison] | None = None
-    """Of an instruction that left SCC without a comparison: what a branch at a place compares."""
+    """Returns what a branch on SCC at a place compares, if an instruction of `LOGIC_WRITES_SCC` left it."""
 
     def _is_meeting(self, _place: int) -> bool:
         return True

@@ -339,7 +339,7 @@ class Memory(MemoryCosts):
 
 @functools.lru_cache(maxsize=1 << 10)
 def _matrix_waves(ins: InstructionForm) -> int:
-    """Of one warp."""
+    """Returns the wavefronts for one of the four warps, which share what they read."""
     rows, columns, depth = (int(word) for word in next(w for w in ins.modifiers if "x" in w).split("x"))
     size_bits = 8 if ins.opcode in ("QGMMA", "IGMMA") else _ELEMENT_BITS.get(ins.modifiers[-1], 16)
     from_registers = ins.operands[1].kind == "R"

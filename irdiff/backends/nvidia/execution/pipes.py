@@ -56,7 +56,7 @@ def ops(code: Sequence[CodeInstruction], load: Load) -> list[Op] | None:
 
 
 class _Pipes:
-    """Of one launch."""
+    """Computes what each instruction costs under the load of one launch."""
 
     def __init__(self, load: Load) -> None:
         self._rates, self._each = load.rates, load.each
