@@ -58,7 +58,7 @@ class LoopWork:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What all blocks of a launch execute together. An instruction counts once for each warp."""
+    """Counts what all blocks of a launch execute together. An instruction counts once for each warp."""
 
     programs: int
     """The number of blocks of the grid."""

@@ -1,4 +1,4 @@
-"""What irdiff raises, and the exit code each kind of failure ends with.
+"""Defines an exception for each kind of failure, with the exit code that it ends with.
 
 A kernel that does not compile is a finding (a value in the run), never an exception. An exception
 means that irdiff itself cannot go on, and says what happened, where, and what to type next.

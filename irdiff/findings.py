@@ -43,7 +43,7 @@ class FindingKind(StrEnum):
     LAUNCH_DIFFERS = "launch-differs"
     """The entries of the compiler's metadata that differ."""
     LAUNCH_NOT_COMPARED = "launch-not-compared"
-    """What irdiff cannot read of the launch, as a clause."""
+    """A clause that says what irdiff cannot read of the launch."""
     CALLED_IN_ANOTHER_ORDER = "called-in-another-order"
     """No detail: among the calls of its label."""
 

@@ -53,8 +53,6 @@ WorkOfCase = Sides[Work | NotCountedWork | None]
 
 @dataclass(frozen=True, kw_only=True)
 class CaseCost:
-    """What a changed case executes, and what is expected of its time."""
-
     work: WorkOfCase
     expected: ExpectedTime | None
     facts: Sides[Mapping[str, Fact]]
@@ -79,7 +77,7 @@ Counting = Callable[[LaunchToCount], CountedSide | NotCountedWork]
 
 
 def set_other_options(sides: Sides[Side]) -> bool:
-    """Whether the user gives the launches of the sides other options (`triton==3.9.0+num_warps=8`)."""
+    """True if the user gives both sides' launches different options (`triton==3.9.0+num_warps=8`)."""
     base, head = (
         {name: value for name, value in side.toolchain.settings.items() if name.islower()} for side in sides
     )
@@ -98,7 +96,7 @@ class LaunchCounter:
     disassembler: Path | None
     report: Report
     is_edited: bool
-    """Whether all launches of the sides have other options."""
+    """True if the user gives both sides' launches different options."""
 
     def count(
         self, changed: Sequence[ComparedCase], launches: Mapping[str, Launch], known: Sequence[Target]
@@ -203,7 +201,7 @@ def _both(launches: Sides[SideToCount], count: Counting) -> Sides[CountedSide | 
 
 
 def _is_edited(launches: Sides[Launch | None]) -> bool:
-    """Whether the kernel's text or what is launched differs."""
+    """True if the kernel's text or its launch differs, or one side launches nothing."""
     return len({launch and (launch.source_digest, launch.launched.digest) for launch in launches}) > 1
 
 

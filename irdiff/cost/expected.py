@@ -1,4 +1,4 @@
-"""What a change is expected to do to the time of a launch, from what both sides execute. Pure.
+"""Predicts how a change moves the time of a launch, from what both sides execute. Pure.
 
 `no change expected`: kernel and launch are the same, and all counts and the schedule are nearly the same, or
 the memory bounds both sides and its traffic is. `likely slower` and `likely faster`: the memory bounds no

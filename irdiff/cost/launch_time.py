@@ -1,4 +1,6 @@
-"""What one launch takes: its simulated schedulers for all waves of blocks, and the GPU's memory. Pure."""
+"""Computes the time of one launch: of its simulated schedulers for all waves of blocks, and of the GPU's
+memory. Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,19 @@ class LaunchTime:
     """One side of a case."""
 
     scheduled_us: float
-    """What the simulated schedulers take for all waves."""
+    """The time of the simulated schedulers for all waves of blocks."""
     memory_us: float
-    """What the memory takes for each byte of the arguments, once, at its stated bandwidth."""
+    """The time to move each byte of the arguments once, at the memory's stated bandwidth."""
     blocks: int
     """That a multiprocessor holds at once."""
     warps: int
-    """Of a block."""
+    """The number of warps of a block."""
     grid: int
     undecided: float
     """Share of the instructions that data decide."""
     counts: Mapping[str, float]
-    """Of all warps together: `instructions`, `global sectors`, `shared wavefronts`, `spill sectors`; of an
-    average warp `stall cycles`, `waits on scoreboards`, `waits on global loads`, `latency of one warp`."""
+    """For all warps together: `instructions`, `global sectors`, `shared wavefronts`, `spill sectors`; for an
+    average warp: `stall cycles`, `waits on scoreboards`, `waits on global loads`, `latency of one warp`."""
 
 
 def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates: Rates) -> LaunchTime | None:
@@ -85,7 +87,7 @@ def _simulated(ops: list[Op], steps: list[trace.TraceStep], blocks: int, warps: 
 
 
 def _of_steps(ops: list[Op], steps: list[trace.TraceStep]) -> dict[str, float]:
-    """What the schedule of an average warp says."""
+    """Returns the stall cycles and the waits that the schedule gives an average warp."""
     stalls = waits = loads = 0.0
     pending: dict[int, str] = {}
     for step in steps:
@@ -100,7 +102,7 @@ def _of_steps(ops: list[Op], steps: list[trace.TraceStep]) -> dict[str, float]:
 
 
 def argument_bytes(launch: Launch) -> float:
-    """Of the tensors that the launch is given, each storage once."""
+    """Counts each storage of the launch's tensors once, with the size of the largest tensor in it."""
     sizes: dict[int, float] = {}
     for argument in launch.arguments:
         if argument.alias is None or not argument.dtype or argument.shape is None:

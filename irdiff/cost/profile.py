@@ -10,7 +10,7 @@ from irdiff.work import CountedLaunch
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What data decide is taken to happen half of the time."""
+    """Half of what only may happen, because data decide it, counts as if it happened."""
 
     executed: Any
     """Times that an average warp runs each instruction."""
@@ -20,7 +20,7 @@ class Profile:
     """Share of the executed instructions that data decide."""
 
     def each(self, column: str, place: int) -> float:
-        """What one execution by one warp moves."""
+        """Returns the figure of a column for one execution by one warp; 0 for what never runs."""
         times = float(self.totals["executed"][place])
         return float(self.totals[column][place]) / times if times else 0.0
 

@@ -144,7 +144,7 @@ class _Scheduler:
                 boards[op.operands] = read
 
     def _note(self, warp: _Warp, op: Op, now: float, done: float) -> None:
-        """What others wait for: copies and matrix instructions, by their groups."""
+        """Notes when copies and matrix instructions end, for instructions that wait for their groups."""
         match op.kind:
             case "copy":
                 warp.copies.append(done)

@@ -1,4 +1,4 @@
-"""What differs in one case, line by line: texts of a stage, what is launched.
+"""Shows what differs in one case, line by line: in the texts of a stage, and in the launch.
 
-Reports, `diff` and `explain` show it.
+Reports, `diff` and `explain` use it.
 """

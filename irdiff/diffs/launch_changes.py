@@ -1,4 +1,4 @@
-"""What differs in the launch of a case: specialization, options, metadata. It is read from `run.json` alone.
+"""Lists what differs in the launch of a case: specialization, options, metadata. Reads `run.json` alone.
 
 These are nested values whose keys come and go between releases, so deepdiff compares them. An option that
 only one release knows is reported as such: whether it matters is for the code to say.
@@ -62,7 +62,7 @@ def between(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[Lau
 
 @lru_cache(maxsize=4096)
 def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
-    """Of two JSON texts; cached, since most cases of a run differ alike and deepdiff is slow."""
+    """Takes two JSON texts; cached, since most cases of a run differ alike and deepdiff is slow."""
     from deepdiff import DeepDiff
 
     # down to the single values, however few keys two mappings have in common
@@ -76,7 +76,7 @@ def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
 
 
 def chosen(change: LaunchChange) -> bool:
-    """Whether it is something that a program or its author chose, and that both sides know."""
+    """True if a program or its author chose the values, and both sides have one."""
     return change.is_known_to_both and not change.path.startswith("metadata")
 
 

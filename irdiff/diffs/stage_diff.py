@@ -1,4 +1,4 @@
-"""What changed in one stage of one case, as lines to show: canonical text, aligned, with raw line numbers.
+"""Shows what changed in one stage of one case: lines of canonical text, aligned, with raw line numbers.
 
 Made when a report is rendered, from the artifacts of the run folder. Layouts and other long attributes
 that a text repeats are shown by a short name of their own; the legend says what each stands for.

@@ -43,7 +43,7 @@ class Fragment:
         self.warps = self.mask.any(axis=1, keepdims=True)
 
     def lanes(self, memory: MemoryCosts) -> Array:
-        """Of each program."""
+        """Returns how many lanes of each program are active."""
         return memory.of_programs(self.mask.sum(axis=1))
 
 

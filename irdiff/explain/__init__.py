@@ -1,1 +1,1 @@
-"""What is worked out for one case on demand: `irdiff explain`."""
+"""Answers `irdiff explain`, for one case."""

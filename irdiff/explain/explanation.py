@@ -1,4 +1,4 @@
-"""What `irdiff explain` needs of a run and of its toolchains: sides, attribution, source lines, commands."""
+"""Gets sides, attribution, source lines and commands from a run and its toolchains, for `irdiff explain`."""
 
 from __future__ import annotations
 
@@ -74,9 +74,10 @@ def sides_again(run: Run, case: Case, corpus: Path | None, config: Config) -> Si
 
 
 def _spec_again(revision: Revision, config: Config) -> str:
-    """What leads to the toolchain of a run: a branch may have moved and a working tree changed since.
+    """Returns a spec of the toolchain of a run: a branch may have moved and a working tree changed since.
 
-    A compiler that was made for a revision is known by its digest, as long as it is installed.
+    A compiler that was built for a revision is found by its digest, or with settings by its own spec. Raises
+    UsageError if it is not installed any more.
     """
     if is_revision(revision.spec):
         plain, chosen = settings.split(revision.spec)
@@ -193,14 +194,14 @@ class Alone:
     variables: Mapping[str, str]
     """Those that a user gave the side."""
     options: Mapping[str, object]
-    """Of the launch, by their names; the code reads them from a file."""
+    """Options of the launch by name; the code reads them from a file."""
 
     def command(self, python: str) -> str:
         variables = (shlex.quote(f"{name}={value}") for name, value in self.variables.items())
         return " ".join([f"{_AFRESH}=1", *variables, shlex.join([python, "-c", self.code])])
 
     def run(self, python: str, folder: Path, config: Config) -> str:
-        """What it prints. Raises IrdiffError with the last lines of a compiler that fails."""
+        """Returns what it prints. Raises NotCompiledError with the last lines of a compiler that fails."""
         own = {_AFRESH: "1", "TRITON_CACHE_DIR": str(folder / "cache")}
         environment = {**config.compiler_environment, **self.variables, **own}
         try:

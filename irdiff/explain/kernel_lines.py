@@ -24,7 +24,7 @@ _OWN_LIBRARY = re.compile(r"/triton/(?:language|experimental)/")
 
 
 class Locations:
-    """Of one raw text. What is not known is left out."""
+    """Reads the source locations of one raw text. An unknown location is left out."""
 
     def __init__(self, raw: str) -> None:
         self._lines = raw.splitlines()
@@ -69,7 +69,7 @@ class Locations:
         return here + (self._of_llvm(numbers["inlinedAt"], depth + 1) if "inlinedAt" in numbers else ())
 
     def _file(self, scope: str, depth: int) -> str:
-        """Of a scope, or of the scope around it."""
+        """Returns the file of a scope, or of the nearest scope around it that names one; or else nothing."""
         text = self._nodes.get(scope, "")
         numbers = dict(_LLVM_NUMBER.findall(text))
         if named := _LLVM_FILE.search(self._nodes.get(numbers.get("file", ""), "")):
@@ -78,7 +78,7 @@ class Locations:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """What stands before and after the ` at ` that is in no parentheses."""
+    """Splits a text at the first ` at ` that is in no parentheses or brackets."""
     depth = 0
     for match in re.finditer(r"[()\[\]]| at ", text):
         if match[0] == " at " and depth == 0:

@@ -43,7 +43,7 @@ class LitTest:
 
 
 Outputs = Sides[str | None]
-"""What the pass makes of one text; None where a side refuses it. A side without the pass gives its input."""
+"""The outputs of the pass for one text; None if a side refuses it, its input if a side lacks the pass."""
 
 
 class PassRunner:
@@ -88,7 +88,7 @@ class PassRunner:
 
 
 Holds = Callable[[Sequence[str], str], bool]
-"""Whether CHECK lines hold for a text."""
+"""Returns True if the CHECK lines hold for a text."""
 
 
 def generate(

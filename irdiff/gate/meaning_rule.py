@@ -17,7 +17,7 @@ _NOT_SHOWN = "irdiff could not decide whether it computes the same (`irdiff expl
 
 
 def wrong_outputs(rule: MeaningRule, timings: Sequence[TimedCase]) -> Objection | None:
-    """What a GPU wrote, whatever the code says."""
+    """Objects to outputs that a GPU wrote, whatever the code says."""
     return _wrong(timings) if WRONG_OUTPUTS in rule.meanings else None
 
 

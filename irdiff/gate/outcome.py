@@ -51,7 +51,7 @@ class GateFinding:
     """The deciding figures."""
     needs_gpu: bool
     is_measured: bool
-    """Of a case, by a GPU."""
+    """True if a GPU measured the violation."""
     groups: tuple[str, ...]
     """Ids of the change groups behind it; empty if none can be accepted."""
     changes: Mapping[str, str | None]

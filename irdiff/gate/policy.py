@@ -89,7 +89,7 @@ class VerdictRule(_Rule):
     kind: Literal["verdict"]
     verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1)]
     more_than_percent: Annotated[float, Field(ge=0, le=100)] = 0.0
-    """Of the compared cases of a target."""
+    """The share of the compared cases of a target."""
     more_than_cases: Annotated[int, Field(ge=0)] = 0
     """So many are allowed, whatever their share: two of six cases are a third, but no large share."""
 

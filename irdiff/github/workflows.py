@@ -37,7 +37,7 @@ class Setup:
     shards: int
     """Jobs that share the comparison of a pull request."""
     timing: bool
-    """Whether `irdiff-time` is wanted. GitHub creates its environment without reviewers if it is missing."""
+    """True to write `irdiff-time`. GitHub creates its environment without reviewers if it is missing."""
 
 
 def rendered(templates: Path, wanted: Setup) -> dict[str, str]:

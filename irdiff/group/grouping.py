@@ -124,9 +124,9 @@ def _summary(
 
 
 def _is_asked_for(case: ComparedCase, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
-    """Whether the kernel or its launch was edited, so that another result may be intended. With one compiler
-    on both sides nothing else can be the reason. With two, the frontend may be the reason although the kernel
-    was edited, too; only an edit of the program alone cannot come from the compiler.
+    """True if only an edit of the kernel or its launch can be the reason, so that another result may be
+    intended. With one compiler on both sides that is any edit. With two, the frontend may be the reason
+    although the kernel was edited, too; only an edit of the program alone cannot come from the compiler.
     """
     if same_compiler and len({launch and launch.digest for launch in launches}) > 1:
         return True

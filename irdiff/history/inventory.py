@@ -47,7 +47,7 @@ class Inventory:
     cases: tuple[CompiledCase, ...]
     wall_s: float
     cpu_s: float
-    """Of this process and the compilers."""
+    """Processor seconds of this process and of the compilers."""
     compiled: int
     """Cases that were not in the store."""
 
