@@ -102,7 +102,7 @@ class Component(StrEnum):
     PROGRAM = "program"
     """The program that launches: it passes another grid, other arguments or other options."""
     RUNTIME = "runtime"
-    """What the toolchain passes to its launcher."""
+    """The toolchain passes something else to its launcher."""
     SPECIALIZATION = "specialization"
     FRONTEND = "frontend"
     TTIR_PASSES = "ttir passes"
@@ -170,9 +170,9 @@ class Toolchain:
     Scripts are left out, because they may run anything.
     """
     notes: tuple[str, ...]
-    """What a reader must know about how its digest was computed."""
+    """Sentences that a reader must know, such as why nothing is taken from the cache."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What a user sets on purpose: variables in upper case, options of launches in lower case."""
+    """Settings that a user chose: variables in upper case, options of launches in lower case."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """By name, the values of its knobs and options that nobody sets."""
 
@@ -205,7 +205,7 @@ class Argument:
     type: str
     """Triton's type in the signature: `*fp16`, `i32`, `constexpr`, `tensordesc<...>`."""
     value: int | float | bool | str | None
-    """Of scalars and constexprs. A value that JSON cannot hold is its repr."""
+    """The value of a scalar or constexpr. A value that JSON cannot hold is a text."""
     dtype: str | None
     shape: tuple[int, ...] | None
     strides: tuple[int, ...] | None
@@ -221,7 +221,7 @@ class Argument:
 
 
 _LATER_FIELDS = frozenset({"unseen", "settings"})
-"""Of `Launch`: while they are empty, a launch has the key that it had before there was such a field."""
+"""Fields of `Launch` that are newer than its keys: while they are empty, a launch keeps its older key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,8 +324,8 @@ class Compiled:
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     launcher_args: Mapping[str, object]
-    """What the toolchain passes to its launcher: `symbol`, which is the kernel's name in the binary, and
-    `packed`.
+    """The toolchain passes these to its launcher: `symbol`, which is the kernel's name in the binary, and
+    `packed`, which is the metadata as the backend packs it.
     """
     stage_times_s: Mapping[str, float]
     stage_cpu_s: Mapping[str, float]
@@ -431,7 +431,7 @@ class Origin:
 
 
 class Meaning(StrEnum):
-    """Whether head still computes the same, in the order of a report."""
+    """Says whether head still computes the same. The order is that of a report."""
 
     HAZARD = "hazard"
     """Head may compute a wrong result. A witness shows where."""
@@ -446,7 +446,7 @@ class Meaning(StrEnum):
 
 
 class Bits(StrEnum):
-    """Whether the outputs of both sides are bitwise equal."""
+    """Says whether the outputs of both sides are bitwise equal."""
 
     SAME = "same"
     """The effects are equal, both machine codes contract the same operations, and no threads race on purpose.
@@ -489,11 +489,11 @@ class HazardKind(StrEnum):
 class Hazard:
     kind: HazardKind
     what: str
-    """What the kernel of head does, as the end of a sentence: `makes a global store under another predicate`.
+    """Says what head's kernel does, as the end of a sentence: `makes a global store under another predicate`.
     """
     witness: Witness
     detail: str = ""
-    """What only this case has, such as `8192 → 0`."""
+    """The part that only this case has, such as `8192 → 0`."""
 
 
 class RoundingKind(StrEnum):
@@ -582,7 +582,7 @@ class ExpectedTime:
 
 
 class CauseKind(StrEnum):
-    """What a cause says about its subject."""
+    """Says how to read the fields of a cause."""
 
     EFFECT = "effect"
     """The kernel's behaviour differs in `count` places. The subject is a sentence, the detail says how."""
@@ -613,7 +613,7 @@ class Cause:
     ahead: str
     """For synchronization, the operation behind it, if this is the same one everywhere."""
     detail: str
-    """What only this case has."""
+    """The part that only this case has."""
 
     @classmethod
     def uncounted(cls, kind: CauseKind, subject: str, detail: str = "") -> Cause:
@@ -622,7 +622,7 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseSummary:
-    """What a report says about one case, apart from its group."""
+    """The description of one case in a report, apart from its group."""
 
     title: str
     severity: str
@@ -680,7 +680,8 @@ class Case(ComparedCase):
     summary: CaseSummary | None
     """None if the case belongs to no group."""
     work: Sides[Work | NotCountedWork | None] = field(default_factory=lambda: Sides(base=None, head=None))
-    """What the launch executes on each side; None for cases that did not change, or that cannot be counted.
+    """The work of the launch on each side, or why it was not counted. None for cases that did not change,
+    and for a side without a launch, without a binary, or with a backend whose code irdiff cannot count.
     """
     expected: ExpectedTime | None = None
     """None for cases that did not change, or that only one side has."""
@@ -816,7 +817,7 @@ class EditedFile:
     path: str
     change: FileChange
     feeds: tuple[str, ...]
-    """What it is part of, in words: `native code`, `Python of the backend amd`, `tests`."""
+    """The parts it belongs to, in words: `native code`, `Python of the backend amd`, `tests`."""
     counts: bool
     """True if it may affect generated code."""
 
@@ -952,7 +953,7 @@ class ChangeGroup:
     id: str
     """Digest of the abstracted change and its origin. Equal ids mean the same change, in any two runs."""
     title: str
-    """What changed, in one line."""
+    """One line that says what changed."""
     severity: str
     """The gravest class of its cases: a `ReportClass`."""
     origin_stage: str
@@ -984,7 +985,8 @@ class Run:
     head: Revision
     targets: tuple[Target, ...]
     environment: Mapping[str, str]
-    """What irdiff set in the environment of the compilers, and what it could not set (address randomization).
+    """Variables that irdiff set in the environment of the compilers, and `address-randomization`: whether it
+    could be turned off.
     """
     summary: Summary
     cases: tuple[Case, ...]
@@ -1002,7 +1004,7 @@ class Run:
     """The files that may run between `kernel[grid]` and the driver, and that differ. No case compares them.
     """
     notes: tuple[str, ...]
-    """What was not compared, and why, and other notes."""
+    """Sentences that say what was not compared, and why, and other notes."""
     unexamined: tuple[str, ...] = ()
     """Clauses of the first sentence of a report: what the sides have, or may have, that no case compared."""
     tests: TestsAnswer | None = None

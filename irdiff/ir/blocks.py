@@ -30,7 +30,7 @@ class CodeForm(Protocol):
 
 
 class CodeInstruction(Protocol):
-    """What the control flow needs of an instruction of any machine."""
+    """An instruction of any machine, as far as the control flow needs it."""
 
     @property
     def place(self) -> int: ...

@@ -274,9 +274,9 @@ class Program(NamedTuple):
     unknown: tuple[str, ...]
     """Operations that no rule names. They are compared as they stand."""
     spacings: Mapping[str, Sequence[Spacing]] = MappingProxyType({})
-    """Of pairs of instructions that the hardware does not keep apart, by kind, in the order of the text."""
+    """Pairs of instructions that the hardware does not keep apart, by kind, in the order of the text."""
     has_early: bool = False
-    """Whether instructions stand closer together, on some path, than the hardware allows."""
+    """True if instructions stand closer together, on some path, than the hardware allows."""
 
 
 class BlockNode(NamedTuple):

@@ -1,4 +1,4 @@
-"""What integer instructions of AMD compute, in the functions of `Values`. Source: AMD Instinct MI300 ISA."""
+"""The functions of `Values` that integer instructions of AMD compute. Source: AMD Instinct MI300 ISA."""
 
 from __future__ import annotations
 

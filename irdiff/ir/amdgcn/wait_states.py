@@ -94,9 +94,9 @@ class Dependency(NamedTuple):
     kind: str
     """Where no table has the number of states: pairs of one kind need equally many, and at most `needed`."""
     nops: Mapping[int, int]
-    """Of these states, those of each `s_nop`, by its line."""
+    """By line, how many of `states` each `s_nop` gives."""
     is_straight: bool
-    """Whether no jump lies between both: whoever executes the one executes the other."""
+    """True if no jump lies between both: whoever executes the one executes the other."""
 
 
 def early(assembly: Sequence[str]) -> Iterator[Dependency]:

@@ -1,4 +1,4 @@
-"""Whether reading could make two texts of LLVM IR the same that have other operations.
+"""Decides whether reading could make two texts of LLVM IR equal although their operations differ.
 
 Reading changes no operation but calls of intrinsics that are out of date. Those that both sides have, it
 changes alike; so it can matter only where one side alone has an intrinsic that this LLVM upgrades. Their

@@ -15,7 +15,7 @@ _INSTRUCTION = re.compile(
 _FLOATS = re.compile(r"(?:[DFH]|FH)(?:ADD|MUL|FMA|MNMX)[23]?|MUFU|[HDQIO]G?MMA|UTC\w*MMA|FRND|FCHK")
 _MEMORY = re.compile(r"LDG|STG|LDS|STS|LDSM|STSM|LDGSTS|ATOMG?|ATOMS|REDG?|UTMA\w+|UBLKCP|LDTM|STTM")
 _PREFETCH = "UTMACCTL.PF"
-"""Of a descriptor: it changes no memory, as `prefetch.tensormap`, which it is made of."""
+"""Prefetches a descriptor and changes no memory. ptxas makes it of `prefetch.tensormap`."""
 _WORDS = {".64": 2, ".128": 4, ".256": 8}
 """Words of 32 bits, by the modifier of an access."""
 _MOVES = re.compile(r"-?RZ, -?RZ\b|-RZ, (?:R|U)")
