@@ -20,14 +20,14 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What a progress display shows after every step."""
+    """The state that a progress display shows after every step."""
 
     phase: str
     done: int
     total: int
     detail: str
     attention: str = ""
-    """What a user must hear before the end; it stays on the screen."""
+    """A message that a user must read before the end; it stays on the screen."""
 
 
 LARGE_TEXT = threading.RLock()

@@ -93,8 +93,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSteps:
-    """What the steps work with."""
-
     config: Config
     store: Store
     workers: Workers
@@ -232,9 +230,9 @@ def _captured(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkloa
 
 
 def _results(judged: Stream[Judged], steps: ComparisonSteps) -> list[Judged]:
-    """What the steps from compiling to judging make of the cases, in the order of their ids.
+    """Takes the cases through the steps from compiling to judging, and sorts them by their ids.
 
-    Raises NothingComparedError.
+    Raises NothingComparedError if all cases are unsupported.
     """
 
     def with_reuse(step: Progress) -> None:
@@ -331,7 +329,7 @@ def _blank(asked: Comparison | SameCompiler) -> Run:
 def opened(
     asked: Comparison, config: Config, report: Report, *, warm: Workers | None = None
 ) -> Iterator[ComparisonSteps]:
-    """What a comparison and its parts work with; with processes that stay, where they are given."""
+    """Opens the store, LLVM, workers and steps of one comparison; reuses `warm` workers if given."""
     store = Store(config.store)
     chosen = asked.options
     processes = nullcontext(warm) if warm else closing(Workers(config))

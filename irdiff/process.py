@@ -25,7 +25,7 @@ from types import FrameType
 _PR_SET_PDEATHSIG = 1
 _ADDR_NO_RANDOMIZE = 0x0040000
 _ASK = 0xFFFFFFFF
-"""Of `personality`: changes nothing."""
+"""As an argument of `personality`, it changes nothing."""
 _libc = ctypes.CDLL(None)
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """No program ends of these by a fault of its own."""
@@ -183,7 +183,7 @@ def run_bounded(
 
 @contextlib.contextmanager
 def _addresses(*, fixed: bool) -> Iterator[None]:
-    """What this thread starts meanwhile has its addresses where every process of that program has them.
+    """With `fixed`, a program that this thread starts meanwhile has the same addresses in every process.
 
     The kernel keeps this for each thread. Where a container refuses it, addresses stay randomized.
     """

@@ -9,7 +9,7 @@ class Stage(StrEnum):
     """In the order they are made."""
 
     LAUNCH = "launch"
-    """What is launched, and how: grid, arguments, options, order. Nothing that is compiled."""
+    """The calls of the program: grid, arguments, options, order. It holds nothing that is compiled."""
     SOURCE = "source"
     """The frontend's IR, before the first pass."""
     TTIR = "ttir"

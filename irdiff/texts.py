@@ -32,12 +32,12 @@ _IRS: Mapping[str, Ir] = {
 
 
 def ir_of(stage: str) -> Ir:
-    """What reads the text of a stage."""
+    """Returns `ir.UNKNOWN` for a stage that irdiff does not know."""
     return _IRS.get(stage, ir.UNKNOWN)
 
 
 def is_known(stage: str) -> bool:
-    """Whether more is known of a stage's text than that it is one."""
+    """True if irdiff reads a stage by its own IR, and not as any text."""
     return stage in _IRS
 
 
@@ -84,7 +84,7 @@ def instruction_facts(stage: str, text: str) -> dict[str, int]:
 
 
 def equivalent(stage: str, base: str, head: str, *, reprint: Reprint | None = None) -> TextEquality:
-    """Whether both texts have the same bytes or the same canonical form: `compare` for texts as they are."""
+    """Compares two texts as they are: by their bytes, then by their canonical forms, as `compare` does."""
     if base == head:
         check_text(stage, base)
         return _equal(stage, header_equal=True)
@@ -92,7 +92,7 @@ def equivalent(stage: str, base: str, head: str, *, reprint: Reprint | None = No
 
 
 def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -> TextEquality:
-    """Whether both have the same canonical form, and if not, how they differ.
+    """Compares two canonical forms, and says how they differ.
 
     With `reprint`, LLVM IR that differs is compared once more as one LLVM reads and prints it; where it does
     not read both sides, the lexical form decides and a finding says why. Texts whose operations differ are

@@ -19,7 +19,7 @@ class DetailTable:
     """The word for a row, to say how many are left out."""
     columns: tuple[str, ...]
     rows: Listed[tuple[str, ...]]
-    """Of each row a cell for each column. The first is a name, which the formats set as code."""
+    """Each row has a cell for each column. The first is a name, which Markdown and the page set as code."""
 
 
 def of(run: Run, most: int) -> tuple[DetailTable, ...]:

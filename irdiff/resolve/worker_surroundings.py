@@ -1,4 +1,4 @@
-"""What each worker gets of its own: variables, and a folder that is its home and has its temporary files."""
+"""Makes what each worker has of its own: variables, and a folder for its home and its temporary files."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _of_its_shard(note: str, run: Run) -> str:
 
 
 def _is_of_one_part(note: str, runs: Sequence[Run]) -> bool:
-    """Whether the note says that a pattern matches no case, but in another shard, or for another target, it
+    """True if the note says that a pattern matches no case, but in another shard, or for another target, it
     does.
     """
     if not notices.is_unmatched(note):

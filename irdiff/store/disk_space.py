@@ -59,6 +59,6 @@ def check(folder: Path, temporary: Path) -> None:
 
 
 def is_nearly_used_up(folder: Path) -> bool:
-    """Whether less than a mebibyte is free. Takes microseconds."""
+    """True if less than a mebibyte is free. Takes microseconds."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize < _LEAST_BYTES

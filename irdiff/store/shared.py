@@ -83,7 +83,7 @@ class SharedStore:
         self._toolchains: list[str] = []
         self._part = ""
         self._there: set[Name] = set()
-        """What each of the run's toolchains has there already."""
+        """Names of the results that the shared store has for every toolchain of the run."""
         self._lock = Lock()
 
     def pull(self, toolchains: Iterable[str], places: Collection[Place] | None, report: Report) -> None:

@@ -2,7 +2,7 @@
 pass.
 
 MLIR prints its diagnostic, then the whole module, then a stack trace, so the reason is not at the end. The
-whole text is searched for the first reason; its beginning and its end are kept.
+text, of a file its first 16 MiB, is searched for the first reason; its beginning and its end are kept.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NOTHING = Diagnosis(text="", pass_name=None, excerpt="")
 
 
 def of_file(path: Path) -> Diagnosis:
-    """Of a long file only the beginning and the end are read."""
+    """Searches the first 16 MiB for the reason, and keeps the beginning and the end of the file."""
     try:
         with path.open("rb") as file:
             beginning = file.read(_SEARCHED_BYTES)

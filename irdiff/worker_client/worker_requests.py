@@ -43,7 +43,7 @@ class Requests:
         self._alone = threading.Lock()
         decisive = {name: value for name, value in config.compiler_environment.items() if name not in _PLACES}
         self.environment_digest = key_of(worker_code(), decisive)
-        """Of the worker's own code and the environment that it runs in: part of every key."""
+        """Covers the worker's own code and the environment that it runs in; a part of every key."""
 
     def ask(
         self,

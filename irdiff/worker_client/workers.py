@@ -188,7 +188,7 @@ class Workers:
         return starting.result()
 
     def addresses_fixed(self) -> bool:
-        """Whether address randomization is off in every deterministic worker."""
+        """True if address randomization is off in every deterministic worker."""
         return all(
             starting.result().addresses_fixed
             for (*_, randomized), starting in self._workers.items()

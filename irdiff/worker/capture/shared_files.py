@@ -25,7 +25,7 @@ _CODE = ".py"
 _own: tuple = ()
 """The repository's copy, and folders of this capture."""
 _installed: tuple = ()
-"""What the interpreter imports from before the program runs."""
+"""Folders that the interpreter imports from before the program runs."""
 _kept_in = ""
 """The folder with one file for each file that a capture changed; empty if none is kept."""
 _changed_before: frozenset = frozenset()

@@ -34,7 +34,7 @@ NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
 BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._", "triton.knobs")
 """Prefixes of the names of the modules that stages run in."""
 _FRONTEND = "triton.compiler.code_generator"
-"""What it makes is the IR, which is digested: the modules that it uses count only if a stage uses them, too.
+"""Its output is the IR, which is digested: the modules that it uses count only if a stage uses them, too.
 Torch replaces a function of `inspect` whenever it is imported.
 """
 _REPORTERS = frozenset(
