@@ -123,13 +123,15 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
                 )
 
 
-def at_lines(caveats: Iterable[tuple[str, int, str]]) -> list[str]:
-    """Joins the lines of each file and reason: `ops/ce.py:12, 15 and 3 more reads …`."""
+def at_lines(caveats: Iterable[tuple[str, int, str]], most: int = _MAX_NAMES) -> list[str]:
+    """Joins the lines of each file and reason: `ops/ce.py:12, 15 and 3 more reads …`. Of more lines than
+    `most` the rest is counted.
+    """
     lines: dict[tuple[str, str], set[int]] = {}
     for path, line, words in caveats:
         lines.setdefault((path, words), set()).add(line)
     return [
-        f"{path}:{first_few([*map(str, sorted(of))], _MAX_NAMES)} {words}" if path else words
+        f"{path}:{first_few([*map(str, sorted(of))], most)} {words}" if path else words
         for (path, words), of in lines.items()
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 from irdiff.capture import notices
@@ -15,7 +16,7 @@ _SHOWN = 3
 
 
 def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[str, ...]:
-    """Returns a clause for each kind: `the content of src/tuned.json was not compared: …`."""
+    """Returns all clauses, in full: somebody may accept them one by one."""
     corpora = sides.map(lambda side: side.corpus)
     return (
         *_unseen_launches(captured),
@@ -42,10 +43,7 @@ def merged(launches: Sequence[str]) -> Iterator[str]:
 def _unseen_launches(captured: Sequence[CapturedWorkload]) -> Iterator[str]:
     """`bench/run.py:12 starts another Python process: what that launches was not compared`."""
     catalogs = (catalog for each in captured for catalog in each.catalogs)
-    clauses = notices.at_lines(caveat for catalog in catalogs for caveat in catalog.uncompared)
-    yield from clauses[:_SHOWN]
-    if rest := len(clauses[_SHOWN:]):
-        yield f"what {counted(rest, 'more line')} of programs launch was not compared"
+    yield from notices.at_lines((each for catalog in catalogs for each in catalog.uncompared), sys.maxsize)
 
 
 def _borrowed(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
@@ -63,9 +61,8 @@ def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> I
     base, head = (corpus.pointers for corpus in corpora)
     differing = {path for path, _ in base.items() ^ head.items()}
     read = {path for of_workload in captured for catalog in of_workload.catalogs for path in catalog.read}
-    if names := sorted(differing | (read & (base.keys() | head.keys()))):
-        stands = "a pointer of git-lfs stands" if len(names) == 1 else "pointers of git-lfs stand"
-        yield f"the content of {first_few(names, _SHOWN)} was not compared: {stands} for it"
+    for name in sorted(differing | (read & (base.keys() | head.keys()))):
+        yield f"the content of {name} was not compared: a pointer of git-lfs stands for it"
 
 
 def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
@@ -79,11 +76,8 @@ def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorklo
         for place in catalog.missing
     }
     wanted = {path for path in {*base, *head} if any(f"{place}/".startswith(f"{path}/") for place in places)}
-    if names := sorted(differing | wanted):
-        why = (
-            "was not compared: this submodule is" if len(names) == 1 else "were not compared: submodules are"
-        )
-        yield f"{first_few(names, _SHOWN)} {why} not there (git submodule update --init)"
+    for name in sorted(differing | wanted):
+        yield f"{name} was not compared: this submodule is not there (git submodule update --init)"
 
 
 def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
@@ -95,8 +89,8 @@ def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> It
         for place in (catalog.missing if corpus.ignored else ())
         if corpus.ignored and (name := corpus.ignored.at(place))
     }
-    if missing:
-        yield f"programs looked for {first_few(sorted(missing), _SHOWN)}, which git ignores: no side had it"
+    for name in sorted(missing):
+        yield f"programs looked for {name}, which git ignores: no side had it"
 
 
 def _pins(sides: Sides[Side]) -> Iterator[str]:

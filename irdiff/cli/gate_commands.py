@@ -100,6 +100,8 @@ def gate_command(
                 hint=f"cp {policy_path} ., then accept again",
             )
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
+        if issue and not acceptance.is_url(issue):
+            raise UsageError(f"--issue: {issue!r} is not the URL of an issue", hint="it begins with https://")
         entries = accepting.accept(loaded, outcome, accept, replace(decision, issue=issue))
         entries += accepting.renew(loaded, accepted + entries, decision) if renew else ()
         acceptance.append(file, entries, accepted)

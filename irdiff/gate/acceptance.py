@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses as plain
 import datetime
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,9 +36,14 @@ _HEADING = f"""\
 schema = "{SCHEMA}"
 """
 _OF_CHANGES = ("group", "base", "base_toolchain", "head", "head_toolchain", "normalizer")
+_URL = r"https://.{5}.*"
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 OptionalDigest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+
+
+def is_url(text: str) -> bool:
+    return re.fullmatch(_URL, text) is not None
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -49,7 +55,7 @@ class Accepted:
     """The last day on which the acceptance holds."""
     rule: Annotated[str, Field(max_length=200)] = ""
     """The one rule whose findings it settles. If empty, every rule with action `review`."""
-    issue: Annotated[str, Field(pattern=r"^(https://.{5}.*)?$")] = ""
+    issue: Annotated[str, Field(pattern=rf"^({_URL})?$")] = ""
     """Tracks the fix; required with `rule`."""
     cases: Patterns = ()
     targets: Patterns = ()

@@ -107,7 +107,9 @@ def not_looked_at(run: Run) -> list[str]:
         if run.runtime
         else []
     )
-    return [*_not_reached(run), *runtime, *run.unexamined]
+    rest = len(run.unexamined) - _SHOWN
+    more = [f"{counted(rest, 'more thing')} {'was' if rest == 1 else 'were'} not compared: see the notes"]
+    return [*_not_reached(run), *runtime, *run.unexamined[:_SHOWN], *(more if rest > 0 else [])]
 
 
 def _not_reached(run: Run) -> list[str]:

@@ -44,7 +44,7 @@ from irdiff.resolve import extra_packages, pins, toml_file
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
-from irdiff.store import key_of, owned_folders, sha256_of_file, write_whole
+from irdiff.store import disk_space, key_of, owned_folders, sha256_of_file, write_whole
 from irdiff.words import first_few
 
 FILE = "irdiff.toml"
@@ -73,6 +73,8 @@ def _package(text: str) -> str:
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _MAX_POINTER_BYTES = 1024
 """https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md"""
+_MOST_REASONS = 200
+"""Characters."""
 _POINTERS = "pointers.json"
 _checked: set[Path] = set()
 """Exported trees that this process made or found whole."""
@@ -343,5 +345,8 @@ def absent_submodules(snap: Snapshot, config: Config) -> dict[str, str]:
 def copied(tree: Path) -> Path:
     """Copies the tree for this process alone, because programs may write next to their modules."""
     owned_folders.remove_left(tree.parent)
-    place = _copies.enter_context(owned_folders.entered(tree.parent))
-    return Path(shutil.copytree(tree, place / "tree", symlinks=True))
+    try:
+        place = _copies.enter_context(owned_folders.entered(tree.parent))
+        return Path(shutil.copytree(tree, place / "tree", symlinks=True))
+    except OSError as error:  # that of `copytree` has the reasons of all files
+        raise disk_space.used_up((tree,), error.strerror or str(error)[:_MOST_REASONS]) from error

@@ -35,3 +35,14 @@ def test_targets_that_only_the_file_of_base_names_are_said_if_they_were_not_comp
     sides = Sides(base=side(), head=side(dropped_targets=("sm_90", "gfx942")))
     clauses = unexamined.of_sides(sides, [captured("src/rope.py")])
     assert clauses == ("head's irdiff.toml no longer names the target gfx942: it was not compared",)
+
+
+def test_each_line_has_a_clause_of_its_own_however_many_there_are():
+    catalog = SimpleNamespace(
+        launches=(), read=(), missing=(), uncompared=[(f"p{n}.py", n, "starts make") for n in range(9)]
+    )
+    of_workload = SimpleNamespace(
+        catalogs=Sides(base=catalog, head=catalog), target=SimpleNamespace(name="sm_90")
+    )
+    clauses = unexamined.of_sides(Sides(base=side(), head=side()), [of_workload])
+    assert clauses == tuple(f"p{n}.py:{n} starts make" for n in range(9))
