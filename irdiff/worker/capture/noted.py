@@ -25,7 +25,7 @@ import triton.runtime.jit
 from .. import protocol
 from ..loaded import WORKER, is_standard
 from ..record import pytest_assertions
-from . import absent_variables, home_lookups, own_folder, shared_files, started_programs
+from . import absent_variables, lookups, own_folder, shared_files, started_programs
 
 _codes: dict = {}
 """{id: code}; keeps the code alive, so that its id is not reused."""
@@ -118,7 +118,7 @@ def _on_call(frame, event, argument):
 def watch_files():
     """Affects this process and those forked from it. It cannot be undone."""
     sys.addaudithook(_on_event)
-    home_lookups.watch()
+    lookups.watch()
     start = _posixsubprocess.fork_exec
 
     def start_noted(words, *rest):  # by it `multiprocessing` starts a process, and tells no hook
@@ -137,7 +137,7 @@ def begin_files(folder, changed=None):
     if folder:
         shared_files.begin(folder, changed)
         absent_variables.begin(_relative)
-        home_lookups.begin(_relative)
+        lookups.begin(_relative, shared_files.place_of_looked_at, _note_shared)
     if folder and not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
         sys.meta_path.append(_LastFinder())
 
@@ -149,7 +149,7 @@ def end_files():
     if folder is None:
         return []
     absent_variables.end()
-    home_lookups.end()
+    lookups.end()
     _note_files_of_the_home()
     inside = {path for path in _opened if path.startswith(folder)}
     read = {path for path in inside if os.path.isfile(path)}
@@ -165,7 +165,7 @@ def _note_files_of_the_home():
         return
     for own in own_folder.entered:
         home = os.path.join(own, "home", "")
-        looked_for = (path for path in _opened | home_lookups.looked_for if path.startswith(home))
+        looked_for = (path for path in _opened | lookups.looked_for if path.startswith(home))
         absent = sorted(path[len(home) :] for path in looked_for if not os.path.lexists(path))
         names = [name for name in absent if os.path.exists(os.path.join(users, name))]
         for name in names:
@@ -190,7 +190,7 @@ class _LastFinder:
             places = [os.path.abspath(os.path.join(folder, end)) for folder in path or sys.path]
             _missing.update(place[len(_below) :] for place in places if place.startswith(_below))
             for place in places:
-                home_lookups.note_module(place)
+                lookups.note_module(place)
 
 
 def begin_stages(folder):
@@ -286,8 +286,8 @@ def _on_event(event, arguments):
                 _on_open(path, arguments[2])
     elif not is_program:
         return
-    elif event in _LISTS:
-        home_lookups.note(arguments[0], sys._getframe(1))
+    elif event in _LOOKUPS:
+        lookups.note(arguments[0], sys._getframe(1))
     elif event in _CHANGES:
         _on_change(event, arguments)
     elif event in _FORKS:
@@ -344,7 +344,7 @@ _TRACKER = "multiprocessing.resource_tracker"
 _STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec"})
 """Their first arguments are the program and its words."""
 _FORKS = frozenset({"os.fork", "os.forkpty"})
-_LISTS = frozenset({"os.listdir", "os.scandir"})
-_LOOKED_AT = frozenset({"open", "os.system", *_LISTS, *_CHANGES, *_FORKS, *_STARTS})
+_LOOKUPS = frozenset({"os.listdir", "os.scandir", "ctypes.dlopen"})
+_LOOKED_AT = frozenset({"open", "os.system", *_LOOKUPS, *_CHANGES, *_FORKS, *_STARTS})
 NOT_FOLLOWED = "what that launches was not compared"
 CHILD = f"starts {started_programs.PYTHON}: {NOT_FOLLOWED}"

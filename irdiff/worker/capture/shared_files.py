@@ -63,23 +63,33 @@ def place_of_changed(path):
 
 def _keep(path):
     with contextlib.suppress(OSError):  # a store that cannot be written has its own error
-        with open(os.path.join(_kept_in, _name_of(path)), "wb") as file:
-            file.write(os.fsencode(path))
+        for name in (path, os.path.join(os.path.dirname(path), "")):
+            with open(os.path.join(_kept_in, _name_of(name)), "wb") as file:
+                file.write(os.fsencode(name))
 
 
 def place_of_read(path):
     """Returns the place that a report names; empty for a file that is not shared."""
     if path.startswith(_OF_THE_KERNEL) or (path.startswith(_installed) and not _changed_before):
         return ""
-    path = os.path.realpath(path)
+    named, path = path, os.path.realpath(path)
     if path.startswith(_own) or not os.path.isfile(path):
         return ""
-    if _changed_before and _was_changed_before(path):
+    if _changed_before and any(map(_was_changed_before, {named, path})):
         return _place(path)
     is_shared = not path.startswith((*_own, *_installed)) and (
         path.endswith(_CODE) or _below_open_folder(path)
     )
     return _place(path) if is_shared else ""
+
+
+def place_of_looked_at(path):
+    """Returns the place that a report names, if an earlier capture changed the file or the folder."""
+    if not _changed_before or path.startswith((*_own, *_OF_THE_KERNEL)):
+        return ""
+    if _name_of(os.path.join(path, "")) in _changed_before:
+        return path
+    return _place(path) if _was_changed_before(path) else ""
 
 
 def _was_changed_before(path):

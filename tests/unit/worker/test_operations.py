@@ -406,6 +406,8 @@ def test_a_file_that_an_earlier_capture_changed_is_named(load, tmp_path, monkeyp
         places += [shared_files.place_of_read(str(data))]
         places += [shared_files.place_of_changed(str(data))] if changes else []
     assert places == ["", "", str(data.parent), str(data.parent)]
+    looked_at = map(shared_files.place_of_looked_at, [str(data), str(data.parent), str(tmp_path)])
+    assert list(looked_at) == [str(data.parent), str(data.parent), ""]
 
 
 LOOKS_AT_HOME = text_of("worker/looks_at_home.py")

@@ -1,5 +1,5 @@
-"""Notes files of the home folder that a program looks for without opening them: by `exists`, `listdir` or an
-import.
+"""Notes files that a program looks for without opening them, by `exists`, `listdir` or an import: those of
+the home folder, and those that an earlier capture changed.
 
 Only lines of the repository count: packages look for their own files in every home folder.
 """
@@ -16,11 +16,13 @@ import typing
 from ..loaded import is_standard
 from . import own_folder
 
-_FUNCTIONS = ("stat", "lstat", "access")
+_FUNCTIONS = ("stat", "lstat", "access", "readlink")
 """Those of `os.path` and `pathlib` call them, and no audit hook hears of them."""
 _PATHLIB = getattr(pathlib, "_NormalAccessor", None)
 """Has functions of `os` for itself before Python 3.11."""
 _relative: typing.Any = None
+_place_of: typing.Any = None
+_note_place: typing.Any = None
 _home = ""
 """Empty while nothing is noted."""
 looked_for: set = set()
@@ -54,10 +56,12 @@ def _noting(function):
     return noting
 
 
-def begin(relative):
-    """relative: returns the path of a file of the repository from its root; empty for another file."""
-    global _relative, _home
-    _relative = relative
+def begin(relative, place_of, note_place):
+    """relative: returns the path of a file of the repository from its root; empty for another file.
+    place_of: returns the shared place of a path that an earlier capture changed, which `note_place` notes.
+    """
+    global _relative, _place_of, _note_place, _home
+    _relative, _place_of, _note_place = relative, place_of, note_place
     _home = os.path.join(own_folder.entered[-1], "home", "") if own_folder.entered else ""
 
 
@@ -68,11 +72,18 @@ def end():
 
 def note(path, frame: "types.FrameType | None"):
     """frame: of the line that looks for the path, or of Python's own code that it calls."""
-    if not isinstance(path, (str, bytes, os.PathLike)) or not _is_at_home(path):
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        return
+    place = "" if _is_at_home(path) else _place_of(os.path.abspath(os.fsdecode(path)))
+    if not place and not _is_at_home(path):
         return
     while frame is not None and _is_pythons_own(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is not None and _relative(frame.f_code.co_filename):
+    if frame is None or not _relative(frame.f_code.co_filename):
+        return
+    if place:
+        _note_place(place)
+    else:
         looked_for.add(os.path.abspath(os.fsdecode(path)))
 
 
