@@ -33,7 +33,7 @@ class EffectsWithSums(NamedTuple):
 
 
 def compare(stage: str, base: Sequence[str], head: Sequence[str]) -> Effects:
-    """Of canonical lines. Whatever is in doubt is `not shown`."""
+    """Compares canonical lines. Whatever is in doubt is `not shown`."""
     return compare_with_sums(stage, base, head).effects
 
 
@@ -116,7 +116,7 @@ def _of_functions(
 def _of_graphs(
     values: Values, functions: Sides[Function], graphs: tuple[Graph, Graph], texts: Sides[Sequence[str]]
 ) -> list[Difference]:
-    """Of two functions whose blocks correspond."""
+    """Compares two functions whose blocks correspond."""
 
     def numbered(
         taken: few_operations.Taken, move: Move | None = None
@@ -148,7 +148,7 @@ def _of_graphs(
 
 
 def _of_shapes(base: Graph, head: Graph) -> Iterator[NotShown]:
-    """Of two functions whose blocks do not correspond: what one has more of."""
+    """Yields what one of two functions has more of, if their blocks do not correspond."""
     yield NotShown(
         reason="the blocks of the code do not correspond", detail=f"base has {len(base)}, head {len(head)}"
     )
@@ -184,11 +184,11 @@ def _effects(stage: str, differences: Sequence[Difference], *, may_round: bool) 
 
 
 def _has_one_order(values: Values) -> bool:
-    """Whether no threads race.
+    """True if no operation gives results that depend on the order or the place in which threads run.
 
     Threads that exchange values through memory (by atomic operations whose result is read, or accesses that
-    keep order or read anew) may come in any order, and so may floats that are added in memory. What a clock
-    says, or where a warp runs, is another value in each run.
+    keep order or read anew) may come in any order, and so may floats that are added in memory. A clock, and
+    the place where a warp runs, have another value in each run.
     """
     if any(
         _OF_A_RUN.search(f"{key[0]} {key[1] if key[0] in ('text', 'event') else ''}") for key in values.keys
@@ -207,4 +207,4 @@ def _has_one_order(values: Values) -> bool:
 
 _OF_A_RUN = re.compile(r"clock|timer|%pm\d|smid|warpid|gridid|activemask|s_mem(?:real)?time|s_getreg")
 _EXCHANGES = re.compile(r"cas|exch|cmpswap|cmpst|swap")
-"""Of atomic operations, those that leave what the last thread wrote."""
+"""Matches atomic operations after which memory holds what the last thread wrote."""

@@ -14,13 +14,13 @@ from irdiff.model import CodeLine, Hazard, HazardKind, NotShown, Sides, Witness
 
 Metadata = Mapping[str, object]
 _Violation = tuple[str, tuple[CodeLine, ...]]
-"""What it is, and the lines of the code."""
+"""A description of a fault, and the lines of the code that show it."""
 _FOR_THE_CODE = ("tensordesc_meta", "global_scratch_size", "global_scratch_align", "profile_scratch_size")
-"""What a launch gives to the code besides arguments."""
+"""The values that a launch passes to the code besides arguments."""
 
 
 def violations(stage: str, texts: Sides[Sequence[str]], metadata: Sides[Metadata]) -> tuple[Hazard, ...]:
-    """What head's launch or header says, and head's code contradicts, where base's does not."""
+    """Returns where head's code contradicts its launch, and base's code does not."""
     return tuple(_new(texts.zip(metadata).map(lambda side: _violations(stage, *side))))
 
 
@@ -54,13 +54,13 @@ def _extra(metadata: Metadata) -> float:
 
 
 def _passed(metadata: Metadata, name: str) -> object:
-    """What is not there, or is of no bytes, is the same nothing: older releases have no scratch memory."""
+    """Returns None for what is missing or has no bytes: older releases have no scratch memory."""
     is_empty = name == "global_scratch_align" and not metadata.get("global_scratch_size")
     return None if is_empty else metadata.get(name) or None
 
 
 def doubts(metadata: Sides[Metadata]) -> NotShown | None:
-    """What the launch passes otherwise, and the code may rely on."""
+    """Returns what the launch passes differently, or has less of, if the code may rely on it."""
     base, head = metadata
     names = [name for name in _FOR_THE_CODE if _passed(base, name) != _passed(head, name)]
     before, after = base.get("shared"), head.get("shared")

@@ -58,7 +58,7 @@ def move(base: NumberedFunction, head: NumberedFunction) -> Move | None:
 
 
 def _touches_shared(effect: Effect) -> bool:
-    """Whether it may: a copy always, synchronization where it has an address."""
+    """True if an effect may touch shared memory: a copy always, synchronization where it has an address."""
     if effect.act in _NOWHERE or (effect.space in _ELSEWHERE and effect.act is not Act.COPY):
         return False
     return bool(effect.address) or effect.act is not Act.SYNC
@@ -84,7 +84,7 @@ def _buffers(side: NumberedFunction) -> list[_Buffer]:
 
 
 def _is_read(side: NumberedFunction, events: list[Event], symbols: set[int]) -> bool:
-    """Whether more than accesses of shared memory depends on where it is."""
+    """True if anything but accesses of shared memory depends on where it is."""
     keys = side.values.keys
 
     def below(number: int) -> list[int]:
@@ -95,7 +95,7 @@ def _is_read(side: NumberedFunction, events: list[Event], symbols: set[int]) -> 
 
 
 def _used(side: NumberedFunction, events: list[Event]) -> Iterator[int]:
-    """What effects, branches and loops use, but for the places of accesses of shared memory."""
+    """Yields what effects, branches and loops use, except the places of accesses of shared memory."""
     for event in events:
         yield from event.operands
         yield from event.address[_touches_shared(event.effect) :]

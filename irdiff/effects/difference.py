@@ -40,7 +40,7 @@ _PLAIN = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY})
 
 
 class Differences:
-    """Of two functions of one shape that are numbered."""
+    """The differences of two numbered functions whose blocks correspond."""
 
     def __init__(self, base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> None:
         self._sides = self._base, self._head = base, head
@@ -55,7 +55,7 @@ class Differences:
         self._used: list[Facet] = []
 
     def similarity(self, base: int, head: int) -> Likeness:
-        """Of two values, by samples of what both sides have."""
+        """Compares two values by samples of what both sides have."""
         return self._samples.compare(base, head)
 
     @functools.cached_property
@@ -64,7 +64,7 @@ class Differences:
 
     @functools.cached_property
     def uses(self) -> set[Likeness]:
-        """What samples say of the values that differ where effects or branches use them."""
+        """Returns what samples say of the values that differ where effects or branches use them."""
         return {self._roots.tried(facet.base, facet.head) for facet in self._used}
 
     def all(self) -> list[Difference]:
@@ -218,7 +218,7 @@ class Differences:
         )
 
     def _has_same_stores(self, one: Event, other: Event) -> bool:
-        """Whether two stores differ in their predicates alone, and those do not matter."""
+        """True if two stores differ in their predicates alone, and are the same under either."""
         parts = [(each.operation.name, each.lanes, each.address, each.operands) for each in (one, other)]
         base, head = facets.guards(self._values, one, other)
         return base != head and parts[0] == parts[1] and self._threads.are_equal(base, head, one)
@@ -280,7 +280,7 @@ class Differences:
         yield NotShown(reason=f"another expression computes the {facet.noun}: {why}", witness=witness)
 
     def _of_waiting(self, root: Root) -> Difference | None:
-        """Of one operation that waits differently for what it reads."""
+        """Returns the difference of two values that wait differently for what they read; None for others."""
         made = [self._values.made_by.get(each) for each in (root.base, root.head)]
         if self._values.keys[root.base][0] == "waited for" and self._values.keys[root.base][2] == root.head:
             witness = self._witnesses.of_values(root.base, root.head)
@@ -296,7 +296,7 @@ class Differences:
         return self._witnesses.early_values((made[0], root.base), (made[1], root.head))
 
     def _is_shown(self, facet: Facet, roots: Sequence[Root]) -> bool:
-        """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
+        """True if samples, or the only root of the difference, show that two values differ."""
         if facet.events:
             event = facet.events[0]
             is_chosen = facet.is_guard and self._threads.choose(facet.base, facet.head, event)
@@ -320,7 +320,7 @@ class Differences:
         return not self._is_equal_where_it_counts(facet)
 
     def _is_other(self, facet: Facet, roots: Sequence[Root]) -> bool:
-        """Whether two values differ in samples, wherever their effect is reached or not."""
+        """True if two values are shown to differ, wherever their effect is reached or not."""
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER:
             return True
         root = roots[0]
@@ -337,7 +337,7 @@ class Differences:
         return is_seen and root.similarity is Likeness.OTHER
 
     def _is_equal_where_it_counts(self, facet: Facet) -> bool:
-        """Whether two values are equal in all samples in which their effect is reached and acts.
+        """True if two values are equal in all samples in which their effect is reached and acts.
 
         What a masked store would store elsewhere does not count.
         """
@@ -351,12 +351,12 @@ class Differences:
         return bool(conditions) and self._roots.are_equal_where(facet.base, facet.head, conditions)
 
     def _leaves_in_same_round(self, branch: int, facet: Facet) -> bool:
-        """Whether a branch ends a loop, and both conditions do so in the same round."""
+        """True if a branch ends a loop, and both conditions do so in the same round."""
         is_exit = self._uniform[0].is_exit(branch)
         return is_exit and rounds.are_equal(self._values, self._roots.joins, facet.base, facet.head)
 
     def _has_other_lanes(self, event: Event) -> bool:
-        """Whether it is an exchange between lanes, and the sides have other numbers of these."""
+        """True for an exchange between lanes, if the sides have other numbers of these."""
         counts = (
             sum(each.effect.act is Act.LANES for block in side.blocks for each in block.events)
             for side in self._sides
@@ -406,7 +406,7 @@ class Differences:
         return NotShown(reason=f"a {noun(event)} is {'gone' if is_gone else 'new'}", witness=witness)
 
     def _is_part_of_another(self, event: Event, side: NumberedFunction) -> bool:
-        """Whether a side makes a wider access that certainly touches the same bytes."""
+        """True if a side makes a wider access of the same kind that certainly touches a common byte."""
         return any(
             each.effect.act is event.effect.act
             and each.effect.size > event.effect.size > 0
@@ -440,17 +440,17 @@ _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
 
 
 def _is_of_copies(event: Event) -> bool:
-    """Whether it copies in the background, or may read what such a copy has written."""
+    """True if an event copies in the background, or may read what such a copy has written."""
     return event.effect.act is Act.COPY or event.effect.space == "shared"
 
 
 def _is_prefetch(event: Event) -> bool:
-    """Whether it changes no value. With a descriptor or a size that is not valid it may fail."""
+    """A prefetch changes no value, but it may fail if a descriptor or a size is not valid."""
     return event.operation.word.startswith(("cp.async.bulk.prefetch", "prefetch"))
 
 
 def _is_other_copy(one: Event, other: Event) -> bool:
-    """Whether two copies have other sources and other destinations."""
+    """True if two copies have other sources and other destinations."""
     addresses = list(zip(one.address, other.address, strict=False))
     return one.effect.act is Act.COPY and len(addresses) > 1 and all(a != b for a, b in addresses)
 
@@ -470,7 +470,7 @@ def _others(side: NumberedFunction, event: Event) -> Iterator[Event]:
 
 
 def _is_read(side: NumberedFunction, store: Event) -> bool:
-    """Whether anything but stores and synchronization may touch the bytes of a store."""
+    """True if an effect other than stores and synchronization may touch the bytes of a store."""
     events = (event for block in side.blocks for event in block.events)
     others = (each for each in events if each.effect.act not in (Act.STORE, Act.SYNC, Act.LANES, Act.STATES))
     return any(
@@ -481,7 +481,7 @@ def _is_read(side: NumberedFunction, store: Event) -> bool:
 
 
 def _is_pure(event: Event | None) -> bool:
-    """Whether what it gives is all that it does: who reads that tells of it."""
+    """True if an effect does no more than give a result: whoever reads that tells of it."""
     return event is not None and event.effect.act is Act.LANES
 
 

@@ -45,26 +45,28 @@ class Doubts:
         self.moved: dict[tuple[Act, str], set[tuple[int, int] | None]] = defaultdict(set)
         """The accesses at other addresses: what they do and where, and by which constants."""
         self.is_place_unclear = False
-        """Whether a predicate, address, condition or number of accesses is not shown."""
+        """True if a predicate, address, condition or number of accesses is not shown."""
         self.is_copy_unclear = False
-        """Whether where a copy in the background goes is not shown: then other waits may be enough."""
+        """True if the place or predicate of a copy, or of an access of shared memory, is not shown: then
+        other waits may be enough.
+        """
         self.are_copies_shared_out = False
-        """Whether a copy reads and writes other places: then other threads may copy the same."""
+        """True if a copy has another source and another destination: then other threads may copy the same."""
         self.is_control_unclear = False
         self.gone: Counter[tuple[Act, str]] = Counter()
         self.new: Counter[tuple[Act, str]] = Counter()
         self.writes_moved: set[str] = set()
         """The spaces in which a write has another place or predicate."""
         self.are_values_elsewhere = False
-        """Whether all that is stored to shared memory is what base stores, to other places."""
+        """True if head stores the same values to shared memory as base, in exchanged places."""
         self.of_waits: set[Difference] = set()
-        """What waits for groups of copies or matrix instructions make differ."""
+        """Differences of waits for groups of copies or matrix instructions."""
         self.of_mbarriers: dict[Difference, str] = {}
-        """What is done at a barrier in memory by one side alone, or at another one: by which operation."""
+        """By difference that an operation on a barrier in memory makes, the name of the operation."""
         self.of_copies: set[Difference] = set()
-        """What copies in the background make differ, which arrive at barriers in memory."""
+        """Differences of copies in the background, which may arrive at barriers in memory."""
         self.lost_writes: set[Difference] = set()
-        """Of global memory, by one side alone: no load makes up for these."""
+        """Writes of global memory by one side alone: no load makes up for these."""
 
     def settled(self, found: Iterable[Difference]) -> list[Difference]:
         """Turns each hazard that is doubtful beside the others into one that is not shown."""
@@ -97,12 +99,12 @@ class Doubts:
         ]
 
     def _is_write_lost(self) -> bool:
-        """Whether one side alone makes writes of global memory, and all others are where they were."""
+        """True if at most one side makes writes of global memory alone, and all others stay in place."""
         sides = [{act for act, space in side if _is_seen(act, space)} for side in (self.gone, self.new)]
         return not all(sides) and self.writes_moved.isdisjoint(("global", ""))
 
     def _is_arranged(self) -> bool:
-        """Whether what differs in one access may be made up for by another of that memory."""
+        """True if another access of the same memory may make up for what differs in one."""
         if any(space == other for _, space in self.gone for _, other in self.new):
             return True
         places = {*map(_in_memory, (*self.moved, *self.gone, *self.new))}
@@ -113,7 +115,9 @@ class Doubts:
 
 
 def _in_memory(place: tuple[Act, str]) -> tuple[bool, str]:
-    """Whether it writes, and where: a copy has shared memory at one end, a matrix instruction reads it."""
+    """Returns whether an act writes, and where. Without a space it is shared memory: a copy has that at one
+    end, and a matrix instruction reads it.
+    """
     act, space = place
     return writes(act) and act is not Act.MATRIX, space or "shared"
 
@@ -123,5 +127,5 @@ def writes(act: Act) -> bool:
 
 
 def _is_seen(act: Act, space: str) -> bool:
-    """Whether an access, or what may be one, writes what others read."""
+    """True if an access, or what may be one, may write global memory, which others read."""
     return act not in (Act.LOAD, Act.LANES, Act.STATES) and space in ("global", "")

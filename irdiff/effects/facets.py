@@ -30,7 +30,7 @@ class Facet:
 
     @property
     def is_stored_to_share(self) -> bool:
-        """Whether it is a value that other threads may load."""
+        """True for a value that goes to shared memory, where other threads may load it."""
         return (
             self.events is not None
             and self.kind is HazardKind.VALUE

@@ -78,7 +78,7 @@ def _form(operation: Operation) -> object:
 
 
 def _first(side: NumberedFunction, other: NumberedFunction) -> list[int]:
-    """What one side alone computes of values that both have, in the order of the text."""
+    """Returns what one side alone computes of values that both have, in the order of the text."""
     shared = side.values_of & other.values_of
     keys, made_by = side.values.keys, side.values.made_by
 

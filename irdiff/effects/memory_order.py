@@ -18,7 +18,7 @@ _ORDERS = {
     "relaxed": 0, "monotonic": 0, "unordered": 0, "acquire": 1, "release": 2, "acq_rel": 3, "sc": 7,
     "seq_cst": 7,
 }  # fmt: skip
-"""What each promises, by bits: one that lacks a bit of another orders less."""
+"""The promises of each, by bits: one that lacks a bit of another orders less."""
 _SCOPES = (("singlethread",), ("wavefront",), ("cta", "workgroup"), ("cluster",), ("gpu", "agent"), ("sys",))
 _FENCES = re.compile(r"fence\.")
 _RELEASES = re.compile(r"(?:mbarrier|barrier\.cluster)\.arrive")
@@ -32,12 +32,12 @@ def unordered(name: str) -> str:
 
 
 def is_comparable(one: Event, other: Event) -> bool:
-    """Whether both name as many orders: a `cmpxchg` has two."""
+    """True if both name as many orders: a `cmpxchg` has two."""
     return len(_orders(one)) == len(_orders(other))
 
 
 def is_less(one: Event, other: Event) -> bool:
-    """Whether the second orders less than the first."""
+    """True if the second has a smaller scope, or lacks a promise of the first."""
     orders = zip(_orders(one), _orders(other), strict=False)
     return _scope(other) < _scope(one) or any(before & ~after for before, after in orders)
 

@@ -99,7 +99,7 @@ def _is_copy(name: str) -> bool:
 
 
 def overlap(values: Values, one: Event, other: Event) -> bool:
-    """Whether two accesses are seen to touch common bytes, in some threads."""
+    """True if accesses that may race share a symbol, or have addresses in one buffer a constant apart."""
     ours, theirs = order.extent(values, one), order.extent(values, other)
     if ours and theirs and ours.symbol == theirs.symbol:
         return True
@@ -110,7 +110,9 @@ def overlap(values: Values, one: Event, other: Event) -> bool:
 
 
 def share_a_buffer(values: Values, one: Event, other: Event) -> bool:
-    """Whether two accesses of global memory begin at one pointer: where others are is not known."""
+    """True if two accesses of global memory begin at one pointer, and for all others: they are not told
+    apart.
+    """
     if "global" not in _spaces(one) & _spaces(other):
         return True
     pointers = [
@@ -126,7 +128,7 @@ def share_a_buffer(values: Values, one: Event, other: Event) -> bool:
 
 
 def _is_asynchronous(event: Event) -> bool:
-    """Whether the asynchronous proxy accesses shared memory."""
+    """True if the asynchronous proxy makes an access of shared memory."""
     name = event.operation.name
     is_matrix = event.effect.act is Act.MATRIX and "shared" in _spaces(event)
     return is_matrix or (event.effect.act is Act.COPY and "bulk" in name)

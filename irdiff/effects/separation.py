@@ -163,7 +163,7 @@ class Separation:
         return [*alike.values()]
 
     def _signature(self, event: Event) -> object:
-        """What decides whether an access may race with another, or needs no barrier."""
+        """Returns what decides whether an access may race with another, or needs no barrier."""
         if event.number not in self._signatures:
             effect, name, values = event.effect, event.operation.name, self._base.values
             is_single = ways.ENDS_WAITING.match(name) or races.touches_tensor_memory(event)
@@ -248,7 +248,7 @@ class _Paths:
             for is_oldest in ((True, False) if leaves_groups else (True,))
         ]
         self.leave_running = any(both.left_running for both in self._both)
-        """Whether something still runs where head ends, and base waits for it."""
+        """True if something still runs where head ends, and base waits for it."""
         self._masks: dict[frozenset[ways.Kind], int] = {}
         self._worse: dict[tuple[int, int, int], int] = {}
         self._of_all = sum(1 << n for kind, n in letters.items() if ways.is_barrier_of_all(kind))

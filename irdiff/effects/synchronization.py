@@ -38,7 +38,7 @@ _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier\.(?:init|inval)|c
 
 
 class Synchronization:
-    """Of two functions that are numbered."""
+    """Compares the synchronization of two numbered functions."""
 
     def __init__(self, base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> None:
         self._base, self._head = base, head
@@ -135,19 +135,19 @@ class Synchronization:
         return self._elsewhere(event)
 
     def _waits_more(self) -> bool:
-        """Whether head has more waits of LLVM IR that are fences without the name."""
+        """True if head has more of AMD's waits, which order like fences."""
         before, after = (self._count(side, WAIT_IN_LLVM_IR) for side in (self._base, self._head))
         return after > before
 
     def _is_only_between(self, event: Event) -> bool:
-        """Whether it keeps accesses apart and does no more."""
+        """True if an event keeps accesses apart and does no more."""
         is_fence = event.operation.word == _FENCE
         return _NEEDED_ONLY_BETWEEN.match(event.operation.word) is not None or (
             is_fence and not self._tells_otherwise()
         )
 
     def _tells_otherwise(self) -> bool:
-        """Whether threads of base wait for one another by more than barriers of all threads."""
+        """True if threads of base may wait for one another by more than barriers of all threads."""
         names = {event.operation.word for block in self._base.blocks for event in block.events}
         return any(_TELLS.search(name) for name in names)
 
@@ -208,7 +208,9 @@ class Synchronization:
 
 
 def _publishes(one: Event, other: Event) -> bool:
-    """Whether what other threads see in the order of the program has changed places with an access."""
+    """True if other threads rely on the order of two accesses: the first keeps order and is no release, or
+    the second keeps order and is no acquire.
+    """
     return (one.operation.keeps_order and "release" not in one.operation.word) or (
         other.operation.keeps_order and "acquire" not in other.operation.word
     )
@@ -251,7 +253,7 @@ def renamed(witnesses: Witnesses, one: Event, other: Event, *, is_fenced: bool) 
 
 
 def other_sum(witnesses: Witnesses, one: Event, other: Event) -> Hazard | None:
-    """Of two atomic operations, or exchanges between lanes, that compute something else."""
+    """Returns a hazard if two atomic operations, or exchanges between lanes, compute something else."""
     sums = [_SUMS.search(each.operation.word) for each in (one, other)]
     before, after = (found[1] if found else "" for found in sums)
     if not before or not after or before == after or {one.effect.act, other.effect.act} - _SUM_UP:
@@ -265,7 +267,7 @@ def is_group_wait(event: Event) -> bool:
 
 
 def is_of_mbarrier(event: Event) -> bool:
-    """Whether it sets up a barrier in memory, or counts at one."""
+    """True if an operation names an `mbarrier`, arrives at a barrier (not of a cluster), or commits."""
     return "mbarrier" in event.operation.word or _COUNTS.search(event.operation.word) is not None
 
 

@@ -75,7 +75,7 @@ class Uniform:
         return not any(self._varies(each, event.number) for each in conditions)
 
     def is_met_by_all(self, event: Event) -> bool:
-        """Whether all threads reach synchronization, and it acts in all of them or in none."""
+        """True if all threads reach synchronization, and it acts in all of them or in none."""
         is_alike = event.guard is None or not self._varies(event.guard, event.number)
         return is_alike and self.is_reached_by_all(event)
 
@@ -133,7 +133,7 @@ class Uniform:
         return conditions
 
     def _may_load_others(self, event: Event) -> bool:
-        """Whether threads may get different values at one address.
+        """True if threads may get different values at one address.
 
         They do of memory of their own, of a load that asks anew or gives lanes other parts, and where the
         kernel may write between two of their loads. If a store to another pointer wrote the same place, both

@@ -17,7 +17,7 @@ _MOST = 20
 
 
 class WaitStates:
-    """Of one block."""
+    """The instructions of one block, and where its wait states stand among them."""
 
     def __init__(self) -> None:
         self._instructions: list[tuple[int, Instruction]] = []

@@ -22,7 +22,7 @@ _MAX_AGE = 8
 """Groups of copies or matrix instructions, of which the oldest are one."""
 IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.(?:reduce\.)?async\.(?:c[ag]|bulk)|tcgen05\.(?:mma|cp)")
 SIGNALS = re.compile(r"cp\.async\.bulk(?!.*bulk_group)|tcgen05\.(?:mma|cp)")
-"""What ends with an `mbarrier`: not a copy to global memory, which a thread waits for by its group."""
+"""Matches what ends with an `mbarrier`. A copy to global memory does not: a thread waits for its group."""
 ENDS_WAITING = re.compile(r"mbarrier\.(?:try|test)_wait")
 _OF_ALL = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?$")
 _BARRIER_OF_ALL = "bar.sync"
@@ -36,12 +36,12 @@ _MOST = 1 << 6
 
 
 def is_own(event: Event) -> bool:
-    """Whether it is a thread's own wait, group or order of registers: others see what it waits for."""
+    """True for a thread's own wait, group or order of registers: others see what it waits for."""
     return _OWN.match(event.operation.name) is not None
 
 
 def is_of_all(values: Values, event: Event) -> bool:
-    """Whether it is a barrier that all threads of a block come to."""
+    """True for a barrier that all threads of a block come to."""
     is_plain = event.guard is None and [values.value_of(each) for each in event.operands] == [0]
     return is_plain and _OF_ALL.match(event.operation.name) is not None
 
@@ -56,12 +56,12 @@ Kind = tuple[str, int | None, tuple[int, ...]]
 
 
 def are_global(pair: Sequence[Event]) -> bool:
-    """Whether two accesses are of global memory, which a barrier of AMD alone does not order."""
+    """A barrier of AMD alone does not order accesses of global memory."""
     return {each.effect.space for each in pair} == {"global"}
 
 
 def kind_of(barrier: Event) -> Kind:
-    """What separates accesses alike: a barrier of all threads has several names."""
+    """Returns the same for whatever separates accesses alike: a barrier of all threads has several names."""
     name = _BARRIER_OF_ALL if _OF_ALL.match(barrier.operation.name) else barrier.operation.name
     return name, barrier.guard, barrier.operands
 
@@ -108,7 +108,7 @@ def _longer(way: int, letter: int) -> int:
 
 
 class _WayStep(NamedTuple):
-    """What an event does to the ways that reach it."""
+    """The effect of an event on the ways that reach it."""
 
     access: int = 0
     """Its bit, if it is an access."""
@@ -119,11 +119,11 @@ class _WayStep(NamedTuple):
     late: int = 0
     """The accesses that the separator comes too early for."""
     waits_for_none: bool = False
-    """Whether it comes too early for all that runs in the background."""
+    """True if it comes too early for all that runs in the background."""
     group: tuple[str, int] | None = None
     """The kind of what it waits for; how many of its youngest groups it leaves, `_CLOSES` or `_ENDS_ALL`."""
     is_wait: bool = False
-    """Whether it separates only what it waits for."""
+    """True if it separates only what it waits for."""
 
 
 _Split = list[tuple[int, int]]
@@ -217,7 +217,7 @@ class WaysOfBoth:
                 enter(number, [*_both(mine, its, accesses)])
 
     def lead_to(self, access: int) -> bool:
-        """Whether head has an access."""
+        """True if head has the access."""
         return bool(access & self._head.accesses)
 
     def worse(self, access: int, mask: int, enough: int = 0) -> int:

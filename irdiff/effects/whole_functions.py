@@ -27,9 +27,9 @@ def others(
     *,
     is_rounded: bool,
 ) -> Iterator[Difference]:
-    """Of two functions that do the same but for effects that one side alone has.
+    """Compares two functions that do the same but for effects that one side alone has.
 
-    is_rounded: whether values differ by rounding, so that operations count by their names.
+    is_rounded: values differ by rounding, so operations count by their names.
     """
     yield from _of_order(base, head, sync, paired)
     yield from _of_early(base)

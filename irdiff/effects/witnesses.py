@@ -40,7 +40,7 @@ def noun(event: Event) -> str:
 
 
 class Witnesses:
-    """Of two functions, with the canonical texts that they were read from."""
+    """Shows the lines of two functions, in the canonical texts that they were read from."""
 
     def __init__(self, base: NumberedFunction, head: NumberedFunction, texts: Sides[Sequence[str]]) -> None:
         self._sides = base, head
@@ -161,7 +161,7 @@ class Witnesses:
     def of_early(
         self, one: tuple[Operation, int, frozenset[int]], other: tuple[Operation, int, frozenset[int]]
     ) -> Hazard | Harmless | NotShown:
-        """Of one operation that waits differently on both sides."""
+        """Compares one operation that waits differently on both sides."""
         before, after = one[0].early or Early(), other[0].early or Early()
         pending = sorted(other[2] - one[2])[-1:]
         witness = self._witness([one[1]], [*pending, other[1]])
@@ -185,7 +185,7 @@ class Witnesses:
         return Harmless(what=f"{name} waits for more")
 
     def _are_unseen(self, lines: Collection[int]) -> bool:
-        """Whether what stands in these lines of head only reads, or is atomic: whether others wait for it, no
+        """True if what stands in these lines of head only reads, or is atomic: whether others wait for it, no
         text says.
         """
         events = (event for block in self._sides[1].blocks for event in block.events if event.line in lines)
@@ -195,7 +195,7 @@ class Witnesses:
     def early_values(
         self, one: tuple[Operation, int], other: tuple[Operation, int]
     ) -> Hazard | Harmless | NotShown:
-        """Of what computes two values."""
+        """Compares how the operations that compute two values wait."""
         sides = [
             (operation, self._line(n, value), self._sides[n].pending.get(value, frozenset[int]()))
             for n, (operation, value) in enumerate((one, other))
@@ -203,7 +203,7 @@ class Witnesses:
         return self.of_early(sides[0], sides[1])
 
     def name_of(self, number: int) -> str:
-        """What computes a value, in words; empty where nothing does."""
+        """Returns the operation that computes a value, in words; empty where nothing does."""
         values = self._sides[0].values
         if made := values.made_by.get(number):
             return code(made)
