@@ -115,7 +115,7 @@ def _turned(base: _Blocks, head: _Blocks) -> set[str]:
 
 
 def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
-    """Of each block: what leads to and from it, the nearest first, its effects, and all its operations."""
+    """Returns hashes of each block: of its surroundings, the farthest first, its effects and operations."""
     sources: dict[str, list[str]] = {label: [] for label in blocks}
     for label, block in blocks.items():
         for each in block.targets:

@@ -41,13 +41,13 @@ class Sums(NamedTuple):
     """The sums that both programs compute: not those of a fused operation of the assembly."""
 
     separate: int
-    """Of 32-bit floats."""
+    """Sums of 32-bit floats."""
     fusible: int
     """How many have a product that may be fused with them."""
     fused: float
     """Fused operations of the text itself, of 32-bit floats; infinite where one is in a loop."""
     is_certain: bool
-    """Whether each program computes each of them once, and each has one product and is of 32 bits."""
+    """True if each program computes each sum once, and each fusible one has one product and is of 32 bits."""
 
 
 def sums(values: Values, programs: Sequence[Program]) -> Sums:
@@ -103,7 +103,7 @@ def _leads_back(function: Function, block: CodeBlock) -> bool:
 
 
 def _is_free(name: str) -> bool:
-    """Whether an operation does not say how it rounds."""
+    """True if the name of an operation does not say how it rounds."""
     return ".r" not in name
 
 

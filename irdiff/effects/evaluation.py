@@ -1,4 +1,4 @@
-"""What a node of the table of values gives for many values of its operands at once. Pure."""
+"""Evaluates a node of the table of values for many values of its operands at once. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of_samples(key: Key, parts: list[Tried]) -> Tried | None:
 
 
 def literal(text: str) -> Bits | None:
-    """Of a floating-point number as each text writes it."""
+    """Reads a floating-point number as each text writes it."""
     if text[:2] in ("0f", "0d") and len(text) in (10, 18):
         return int(text[2:], 16)
     if text[:2] == "0x" and len(text) == 18:  # LLVM IR: of a double
@@ -66,7 +66,7 @@ def _evaluated(key: Key, parts: Sequence[Tried]) -> Tried | None:
 
 
 def of_integers(key: Key, parts: Sequence[Sequence[Bits]]) -> tuple[int, ...]:
-    """Of a sum, a form of bits, a comparison or an operation of bits."""
+    """Evaluates a sum, a form of bits, a comparison or an operation of bits."""
     results: Iterable[int]
     match key:
         case "bits", constant, terms:

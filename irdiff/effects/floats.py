@@ -1,9 +1,9 @@
-"""What instructions compute of bits: floating-point operations and the integer ones that `Values` has no rule
+"""Computes instructions on bits: floating-point operations and the integer ones that `Values` has no rule
 for, of PTX, LLVM IR and AMD assembly. Pure.
 
 Used to try values on samples, never to prove: each result is rounded to its format, to nearest, whatever the
-operation says, and its computation says by how much it may be off. An operation is computed of all samples
-at once.
+operation says, and its computation says by how much it may be off. An operation is computed of all samples at
+once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from irdiff.effects.nodes import signed
 
 Bits = int | float | tuple["Bits", ...]
-"""Of a register; a float for a literal whose format the instruction decides; the parts of a vector."""
+"""The bits of a register; a float for a literal whose format the instruction decides; a vector's parts."""
 Column = Sequence[Bits]
 """A value in each sample."""
 Function = Callable[..., Column]
@@ -32,7 +32,7 @@ _TYPE = r"(b?f16|f32|f64)"
 ERRORS: Mapping[str, float] = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-22, "f64": 2.0**-51}
 """By what a result of each format may be off, as a part of it: rounded to nearest or not, or approximated."""
 SMALLEST: Mapping[str, float] = {"f16": 2.0**-22, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
-"""What is added to an error: less than the smallest normal number may be flushed to zero (not in f16)."""
+"""Added to each error: a number below the smallest normal one may be flushed to zero (not in f16)."""
 _COARSE: Mapping[str, float] = {"tanh": 2.0**-10, "sin": 2.0**-18, "cos": 2.0**-18, "sin_of_turns": 2.0**-16,
                                 "cos_of_turns": 2.0**-16}  # fmt: skip
 """Approximations that are less exact."""
@@ -50,17 +50,15 @@ _EXACT = _CHOICES | {
 
 
 class Computation(NamedTuple):
-    """What an operation computes."""
-
     function: Function
     formats: tuple[str, ...] = ()
-    """Of the floats that are its result, from the lowest bits on; empty for integers and truths."""
+    """The formats of the floats in the result, from the lowest bits on; empty for integers and truths."""
     error: float = 0.0
     """By what the result may be off, as a part of it."""
     is_choice: bool = False
-    """Whether it compares, or takes one of its operands."""
+    """True if it compares, or takes one of its operands."""
     is_singular: bool = False
-    """Whether some numbers have no result that is a number: it divides, or takes a root or a logarithm."""
+    """True if some numbers have no result that is a number: it divides, or takes a root or a logarithm."""
 
     def disturbed(self, results: Column, dice: random.Random) -> tuple[Bits, ...]:
         """Other results that the operation might have as well."""
@@ -202,7 +200,7 @@ _UNORDERED = re.compile(r"u(eq|ne|lt|le|gt|ge)$|(eq|ne|lt|le|gt|ge)u$|n(eq|lt|le
 
 @functools.lru_cache(maxsize=1 << 12)
 def computation(name: str) -> Computation | None:
-    """Of an operation by its name; None where nothing here says what it computes."""
+    """Returns None for an operation that no rule here computes."""
     for rule in (_of_amd, _of_llvm, _of_ptx):
         if found := rule(name):
             return found
@@ -382,7 +380,7 @@ def _by_table(table: int, *parts: int) -> int:
 
 
 def _permuted(whole: int, chosen: int) -> int:
-    """Of eight bytes four, by four bits each; the highest repeats the byte's sign."""
+    """Picks four of eight bytes, by four bits each; the highest of these repeats the byte's sign."""
     found = 0
     for n in range(4):
         place = chosen >> 4 * n & 15

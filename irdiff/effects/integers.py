@@ -18,7 +18,7 @@ _MAX_PRODUCTS = 16
 
 
 def _places(factor: int) -> Iterator[int]:
-    """Of the bits that are 1, the lowest first."""
+    """Yields the places of the bits that are 1, the lowest first."""
     while factor:
         yield (factor & -factor).bit_length() - 1
         factor &= factor - 1
@@ -166,7 +166,7 @@ class Integers(NodeTable):
         return total
 
     def _product(self, width: int, left: int, right: int) -> int:
-        """Of 32 bits where it has no more."""
+        """Multiplies in 32 bits where the product has no more."""
         own_width = min(width, 32) if self.fits(32, left, right) else width
         return self.node("mul", own_width, *sorted((left, right)))
 
@@ -365,10 +365,10 @@ class Integers(NodeTable):
         return self.constant(one * other >> width, width)
 
     def descriptor(self, group: int, value: int) -> int:
-        """What `wgmma` reads of a descriptor.
+        """Returns a descriptor without the bits that `wgmma` does not read.
 
-        Not bits 16 to 29, the leading stride, where the layout is swizzled and K-major (`group` is 0), or
-        where all `group` bytes that it multiplies of a line are in one group.
+        These are bits 16 to 29, the leading stride, where the layout is swizzled and K-major (`group` is 0),
+        or where all `group` bytes that it multiplies of a line are in one group.
 
         Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Strides".
         """

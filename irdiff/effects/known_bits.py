@@ -23,7 +23,7 @@ _MOST_OF_BLOCK = 227 << 10
 MOST_SHARED = (1 << 18) - 1
 """Above each place in it: what Triton uses begins in the first 29 KB, since a kernel has nothing else."""
 _SHARED_BITS = MOST_SHARED | 0xF << 24
-"""Of an address there: above the place, the number of its block in a cluster (as CUTLASS masks it off)."""
+"""Bits of an address there: its place, then its block's number in a cluster (as CUTLASS masks it off)."""
 
 
 Range = tuple[int, int]
@@ -191,7 +191,7 @@ class NodeTable:
         return -lowest & ones(width) if lowest > 1 else -1
 
     def fits(self, width: int, left: int, right: int) -> bool:
-        """Whether a product never wraps around."""
+        """True if a product never wraps around."""
         one, other = self.bits(left), self.bits(right)
         return one >= 0 and other >= 0 and not one * other >> width
 
@@ -206,7 +206,7 @@ class NodeTable:
         return _MOST[str(special.lastgroup)] if special else -1
 
     def is_shared(self, key: Key) -> bool:
-        """Whether it is an address in shared memory: where that begins, and less than a block has of it."""
+        """True for an address in shared memory: where that begins, plus at most what a block has of it."""
         if key[:2] != ("sum", 32):
             return key in _SHARED
         _, _, constant, terms = key

@@ -91,7 +91,7 @@ class Lanes:
         return bits
 
     def _butterfly(self, number: int) -> tuple[int, int] | None:
-        """What lanes exchange whose numbers differ in one bit, and the bit."""
+        """Returns the value that lanes exchange whose numbers differ in one bit, and the bit."""
         key = self._values.keys[number]
         if key[0] != "event" or not key[1].startswith("shfl.sync.bfly") or key[2] is not None:
             return None

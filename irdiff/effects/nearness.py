@@ -31,7 +31,7 @@ _DEPTH = 6
 _ROOM = 2
 _CLEARLY = 16
 _MOST_OF_ROUNDING = {"f16": 0.02, "bf16": 0.06, "f32": 2e-3, "f64": 2e-3}
-"""What differs by less, as a part of it, is not called another value."""
+"""Results whose distance is a smaller part of them are not called other values."""
 _ENOUGH = 4
 """Samples in which a result is a normal number."""
 _SIZES = floats.SIZES
@@ -56,7 +56,7 @@ def fields(values: Values, base: int, head: int) -> Fields:
 
 
 def _is_read(values: Values, number: int, depth: int = _DEPTH) -> bool:
-    """Whether a value is bits of what is read, in other places."""
+    """True if a value is what is read, or bits of it in other places."""
     key = values.keys[number]
     if depth and (is_pack(key) or key[0] in ("bits", "trunc")):
         return all(_is_read(values, each, depth - 1) for each in operands_of(key))
@@ -102,7 +102,7 @@ def _merged(parts: Sequence[Fields | None]) -> Fields | None:
 
 
 def _cut(own: Fields, places: int, mask: int) -> Fields | None:
-    """What a shift and a mask leave: the upper half of an f32 is a bf16; a sign may be gone."""
+    """Returns the floats that a shift and a mask leave: the upper half of an f32 is a bf16; a sign may go."""
     fields_left = list[tuple[int, str]]()
     for place, kind in _moved(own, places):
         size = _SIZES[kind]
@@ -118,16 +118,16 @@ def _cut(own: Fields, places: int, mask: int) -> Fields | None:
 
 
 TriedFloats = tuple[Likeness, bool]
-"""What one sample says, and whether its result is a normal number, so that it tells something."""
+"""The likeness in one sample, and whether its result is a normal number, so that it tells something."""
 NOT_TRIED: TriedFloats = Likeness.UNKNOWN, False
 
 
 def of_floats(
     where: Fields, ours: Sequence[Column], theirs: Sequence[Column], *, usual: int
 ) -> Iterator[TriedFloats]:
-    """Of each sample, from each side's results, before what rounding might have made of them.
+    """Yields what each sample says. Each side has its result first, then what rounding might have made of it.
 
-    usual: in so many samples floats that are read are normal numbers; of others, one way to compute a result
+    usual: in so many samples floats that are read are normal numbers; in others, one way to compute a result
     may overflow and another may not.
     """
     size = max(place + _SIZES[kind] for place, kind in where)
@@ -169,14 +169,14 @@ def _of_parts(kind: str, ours: Sequence[float], theirs: Sequence[float]) -> Like
 
 
 def together(samples: Sequence[TriedFloats]) -> Likeness:
-    """What all samples say."""
+    """Returns the gravest likeness; UNKNOWN if that is not OTHER and too few results are normal numbers."""
     likeness = _gravest(samples)
     is_told = likeness is Likeness.OTHER or _has_normal(samples)
     return likeness if is_told else Likeness.UNKNOWN
 
 
 def is_enough(samples: Sequence[TriedFloats]) -> bool:
-    """Whether more samples would not tell more than that results are near."""
+    """True if the gravest likeness is OTHER or UNKNOWN, or enough results are normal numbers."""
     return _gravest(samples) in (Likeness.OTHER, Likeness.UNKNOWN) or _has_normal(samples)
 
 

@@ -22,7 +22,7 @@ def signed(value: int, width: int) -> int:
 
 
 def is_pack(key: Key) -> bool:
-    """Whether it is made of parts side by side; the name says how wide all are, if each has not 32 bits."""
+    """True for parts side by side; the name says how wide all are, if each has not 32 bits."""
     return bool(key[0].partition(" ")[0] == "pack")
 
 

@@ -71,7 +71,7 @@ class Event(NamedTuple):
     pending: frozenset[int]
     """As of `Instruction`."""
     between: Mapping[tuple[int, int], int] = {}
-    """Of wait states, as `WaitStates.between`."""
+    """The result of `WaitStates.between`, for wait states."""
 
 
 class JoinClass(NamedTuple):
@@ -163,7 +163,8 @@ class NumberedFunction:
         return entered
 
     def entering(self, number: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """What enters a block in each join, and in each register that may become one, from each block so far.
+        """Yields what enters a block in each join, and in each register that may become one, from each block
+        so far.
 
         The entry is entered from outside too. A register with two values each time is two joins.
         """
@@ -251,10 +252,10 @@ class NumberedFunction:
                 self.pending[result] = each.pending
 
     def waited(self, event: Event, state: _State, settled: set[str], loading: set[str]) -> None:
-        """What a matrix unit wrote is another value after a wait; one that leaves nothing waits for all.
+        """Gives what a matrix unit wrote another value after a wait; one that leaves nothing waits for all.
 
-        So is what a load of tensor memory wrote. Each wait for loads is for all of them, so it is one value
-        behind whichever wait.
+        What a load of tensor memory wrote gets another value, too. Each wait for loads is for all of them, so
+        it is one value behind whichever wait.
 
         settled: the registers that no matrix unit can write to now; they keep their values.
         loading: those that loads of tensor memory may write.

@@ -32,7 +32,7 @@ _LANES = 31
 
 
 def are_opposite(values: Values, base: int, head: int) -> bool:
-    """Whether two comparisons of the same two values differ where these are equal."""
+    """True if two comparisons differ where their operands are equal, or have bounds that are 1 apart."""
     keys = [values.keys[each] for each in (base, head)]
     bare = [values.keys[key[1]] if key[0] == "not" else key for key in keys]
     if not all(key[0] in ("lt", "eq") for key in bare):
@@ -45,7 +45,7 @@ def are_opposite(values: Values, base: int, head: int) -> bool:
 
 
 def _bound(values: Values, key: Key) -> tuple[Any, ...]:
-    """Of `x < c`: how, x and c. Nothing but 0 is below 1, if no sign counts."""
+    """Returns the comparison, x and c of `x < c`, also of `x == 0`: only 0 is below 1, if no sign counts."""
     numbers = [values.value_of(each) for each in key[2:]]
     if key[0] == "lt":
         return () if numbers[1] is None else (key[1], key[2], numbers[1])
@@ -65,7 +65,7 @@ class Threads:
         return Uniform(self._side)
 
     def choose(self, base: int, head: int, event: Event) -> bool:
-        """Whether only which thread of several does the same work differs.
+        """True if the predicates only choose which thread of several does the same work.
 
         As many have to, or one that is elected; or the others store the same.
         """
@@ -81,7 +81,7 @@ class Threads:
         return is_as_often or self._store_the_same(base, head, event)
 
     def are_equal(self, base: int, head: int, event: Event) -> bool:
-        """Whether a store is the same under either predicate, whichever of the threads makes it."""
+        """True if a store is the same under either predicate, whichever of the threads makes it."""
         return (
             self._store_the_same(base, head, event)
             and self._uniform.is_reached_by_all(event)
@@ -93,8 +93,8 @@ class Threads:
         )
 
     def _store_the_same(self, base: int, head: int, event: Event) -> bool:
-        """What is stored, and where, follows from some bits of the thread's number: for each value of these,
-        some thread stores under both predicates, or none does under either.
+        """True if some thread stores under both predicates, or none does under either, for each value of the
+        bits of the thread's number that decide what is stored, and where.
         """
         if event.effect.act is not Act.STORE or event.operation.keeps_order:
             return False
@@ -128,7 +128,9 @@ class Threads:
         return {n & bits for n, truths in enumerate(zip(*known, strict=True)) if all(truths)}
 
     def _is_kept_apart(self, event: Event, step: int) -> bool:
-        """Whether each way from it ends at a barrier of all threads before an access of the same bytes."""
+        """True if each way from an event, or to it (step -1), has a barrier of all threads before an access
+        of the same bytes.
+        """
         graph, blocks = self._side.graph, self._side.blocks
         start = next(n for n, block in enumerate(blocks) if event in block.events)
         place = blocks[start].events.index(event)
@@ -150,7 +152,7 @@ class Threads:
 
 
 def _parts(values: Values, number: int) -> set[int]:
-    """What a predicate is the conjunction of."""
+    """Returns the predicates that a predicate is the conjunction of."""
     key = values.keys[number]
     if key[0] == "and":
         return _parts(values, key[2]) | _parts(values, key[3])

@@ -126,7 +126,7 @@ class Roots:
         return abs(self._likeness(ours, theirs) - self._likeness(ours, theirs[::-1])) < _CLEARLY
 
     def samples_of_both(self) -> Samples:
-        """Of what both sides have, without any value that is taken for another."""
+        """Returns samples of what both sides have, without any value that is taken for another."""
         return Samples(self._values, self._shared, {}, self._variables)
 
     def tried(self, base: int, head: int) -> Likeness:

@@ -37,7 +37,7 @@ class _Cone(NamedTuple):
 
 
 def has_floats(values: Values, *numbers: int, depth: int = 5) -> bool:
-    """Whether a floating-point operation computes one of the values, or is near below.
+    """True if a floating-point operation computes one of the values, or is near below.
 
     depth: how many operations may lie between.
     """
@@ -80,7 +80,7 @@ def _kind(ours: _Cone, theirs: _Cone) -> RoundingKind:
 
 
 def differ_in_flags(one: str, other: str) -> bool:
-    """Whether two operations are one, under other flags of how exact it is."""
+    """True if two operations are one, under other flags of how exact it is."""
     names = [[each for each in _TOKEN.split(name) if each not in _EXACTNESS] for name in (one, other)]
     return names[0] == names[1] and one != other
 

@@ -78,7 +78,7 @@ def _end_together(
 def _results(
     values: Values, order: Sequence[int], steps: Mapping[int, tuple[int, int]], given: int
 ) -> dict[int, Sequence[int]]:
-    """Of each value, what it is in each round."""
+    """Returns what each value is in each round."""
     results = dict[int, Sequence[int]]()
     for number in order:
         key = values.keys[number]

@@ -80,7 +80,7 @@ _EDGES = (
     0x7C00_7C00,
     0x0400_0400,
 )
-"""Of f32: zeros, infinities, NaN, ±1e30 and 1e-30; of f16: infinity and the least normal number."""
+"""As f32: zeros, infinities, NaN, ±1e30 and 1e-30; as f16: infinity and the least normal number."""
 _SHARE_OF_EDGES = 0.5
 _LARGEST = 0x7F7F_FFFF
 _LIMIT_OF_INTEGERS = 0x4F00_0000
@@ -167,7 +167,6 @@ class Samples:
         return sides if [*map(len, runs)] == [*map(len, sides)] else None
 
     def _of_floats(self, fields: Fields, base: int, head: int) -> list[nearness.TriedFloats]:
-        """Of each sample."""
         one, other = self.of(base), self.of(head)
         if one is not None and other is not None and all(map(_same, one, other)):
             return [*nearness.of_floats(fields, [one], [other], usual=_INTEGERS)]
@@ -175,7 +174,7 @@ class Samples:
         return [*nearness.of_floats(fields, *sides, usual=_INTEGERS)] if sides else [nearness.NOT_TRIED]
 
     def _agree_at_edges(self, base: int, head: int) -> bool:
-        """Whether two floats are near where an operation of one side alone has no number to give, too."""
+        """True if two floats are near also where an operation of one side alone has no number to give."""
         if self._singular.isdisjoint((base, head)):
             return True
         self._edges = self._edges or Edges(self._values, self._shared, self._partners, self._variables)

@@ -27,9 +27,9 @@ class Values(Integers):
     def __init__(self) -> None:
         super().__init__()
         self.made_by: dict[int, Operation] = {}
-        """What computes a value, the first that does."""
+        """By value, the first operation that computes it."""
         self.results: dict[Key, tuple[int, ...]] = {}
-        """What an operation gives, by itself and all that it reads."""
+        """By operation and all that it reads, the values that it gives."""
         self.event_parts: dict[Key, Any] = {}
         self.extents: dict[int, Any] = {}
         """By event, the bytes of shared memory that all threads touch."""
@@ -42,7 +42,7 @@ class Values(Integers):
         self.results.clear()
 
     def times_one(self, name: str, *operands: int) -> int | None:
-        """What a literal gives that is multiplied by 1: itself. Other floats may be NaN, or flushed to 0."""
+        """Returns a literal that is multiplied by 1 if it is normal: others may be NaN, or flushed to 0."""
         if not _PRODUCT.match(name):
             return None
         for one, other in (operands, operands[::-1]):
@@ -52,12 +52,12 @@ class Values(Integers):
         return None
 
     def joined(self, name: str, value: int) -> tuple[int, ...]:
-        """What a value is made of by an operation that associates; itself, if it is of no such."""
+        """Flattens a value built by an associative operation into its operands."""
         key = self.keys[value]
         return key[1:] if key[0] == name else (value,)
 
     def normal(self, number: int) -> int:
-        """Of a predicate the first value that is true in the same threads; another value itself."""
+        """Returns for a predicate the first value that is true in the same threads; another value itself."""
         return self._truth(number) if self.keys[number][0] in _TRUTHS else number
 
     def bitwise(self, name: str, width: int, left: int, right: int) -> int:
@@ -169,7 +169,7 @@ class Values(Integers):
         return value
 
     def _chosen(self, condition: int, value: int, place: int) -> int:
-        """What a value is where a condition is known to be true (place 0) or not (1)."""
+        """Returns what a value is where a condition is true (place 0) or not (1)."""
         while self.keys[value][:2] == ("select", condition):
             value = int(self.keys[value][2 + place])
         return value
@@ -251,7 +251,7 @@ class Values(Integers):
         return self.node("eq", width, left, right)
 
     def _is_constant(self, width: int, value: int, constant: int) -> bool | None:
-        """Whether a value is a certain constant; None if nobody knows. A wave that runs has a lane."""
+        """True if a value is a certain constant; None if nobody knows. A wave that runs has a lane."""
         if self.keys[value] == ("all lanes",) and not constant:
             return False
         own = self.value_of(value)
