@@ -32,7 +32,7 @@ _RUN_BY_THE_FRONTEND = re.compile(r"\b(constexpr_function|builtin|extern)\b")
 """Decorates functions that run where nobody notes it, so they count as statements."""
 _BUILTINS = frozenset(dir(builtins))
 _ANY_NAME = "*"
-"""What `from m import *` binds, and a statement that calls one of the functions below."""
+"""Stands for all names: `from m import *` binds them, and so may a call of one of the functions below."""
 _BINDS_ANY_NAME = frozenset({"exec", "globals", "locals", "vars"})
 
 

@@ -18,7 +18,7 @@ class FileKernels:
 
     def __init__(self, tree: ast.Module) -> None:
         self._origins: dict[str, str] = {}
-        """What a name stands for: `J` for `triton.jit`."""
+        """By name, what was imported under it (`triton.jit`), or `jit` where that was assigned to it."""
         nodes = list(ast.walk(tree))
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):

@@ -87,8 +87,9 @@ PIECES = 1 << 16
 CACHE_POLICY = "cache policy "
 """The beginning of a declaration that stands for the cache hint of an access."""
 _KEEPS_ORDER = re.compile(r"acquire|acq_rel|release|volatile|seq_cst|\bmmio\b|\bsc0 sc1\b|\bglc\b")
-"""Of PTX (memory consistency model: acquire and release patterns, volatile) and AMD assembly (accesses that
-go past the caches of a compute unit)."""
+"""Matches accesses of PTX (memory consistency model: acquire and release patterns, volatile) and of AMD
+assembly (those that go past the caches of a compute unit).
+"""
 _READS_ANEW = re.compile(r"volatile|acquire|relaxed|mmio|atomic|\.cv\b|\b(?:sc[01]|glc)\b")
 _COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
 """A descriptor names the amount, if anything does."""
@@ -262,7 +263,7 @@ class Spacing(NamedTuple):
     """Wait states that every pair of this kind has enough of."""
     lines: tuple[int, int]
     is_straight: bool
-    """Whether no jump lies between both: whoever executes the one executes the other."""
+    """True if no jump lies between both: whoever executes the one executes the other."""
 
 
 class Program(NamedTuple):

@@ -34,7 +34,7 @@ _TARGET = re.compile(r"\.amdgcn_target .*gfx9(?:4\d|50)\b")
 _MOST = 5
 _MOST_OF_MATRICES = 20
 _MOST_OF_SHAPES = ((re.compile("_16x16x(?:16|32)_b?f16$"), 8), (re.compile("_32x32x(?:8|16)_b?f16$"), 12))
-"""Of instructions with 4 and 8 passes: four more than passes. Others have at most 16 passes."""
+"""Most states behind instructions of 4 and 8 passes: four more than passes. Others have at most 16 passes."""
 _ADDS_LATE = re.compile("_4x4x|f64")
 """Matrix instructions whose whole result another cannot add at once."""
 _MATRIX = re.compile(r"v_s?mfmac?_")
@@ -181,7 +181,7 @@ def _behind(
 
 
 def _is_outside(text: str) -> bool:
-    """Whether a line is a label or none of code."""
+    """True for a label, and for a line that is no code."""
     return not text or text.endswith(":") or text.startswith((".", "-"))
 
 
@@ -228,7 +228,7 @@ def _needed(writer: AssemblyLine, reader: AssemblyLine, live: frozenset[str]) ->
 
 
 def _roles(writer: AssemblyLine, reader: AssemblyLine, live: frozenset[str]) -> Iterator[str]:
-    """What an instruction does with the registers of a matrix instruction before it."""
+    """Yields what an instruction does with the registers of a matrix instruction before it."""
     results, added = writer.results & live, writer.operands[writer.sum_place] & live
     if reader.is_matrix:
         place = reader.sum_place
@@ -290,7 +290,7 @@ def _mixes_lanes(line: AssemblyLine) -> bool:
 
 
 def _writes_part(line: AssemblyLine) -> bool:
-    """Whether it writes one half or byte of its result, which the operand selection names last."""
+    """True if a line writes one half or byte of its result, which the operand selection names last."""
     if _WRITES_PART.search(line.text):
         return True
     chosen = _CHOSEN_HALVES.search(line.text)
