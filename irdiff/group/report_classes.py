@@ -61,7 +61,7 @@ def class_of(
             return ReportClass.INTENDED, ("the edited source or program asks for it",)
         return ReportClass.NOT_SHOWN, (_without_effects(case),)
     return _OF_MEANING[effects.kind], effects.said or (
-        "proved: same accesses, same values. Other registers or instructions, or another order, lead to them",
+        "proved: the same accesses and values, by other instructions, in other registers or in another order",
     )
 
 

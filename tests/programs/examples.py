@@ -53,8 +53,8 @@ SAMPLE_CASES = (
 
 _OF_AN_EARLIER_IRDIFF = """\
 > An earlier irdiff timed this run, most cases in 6 processes. Today's irdiff calls a case slower, faster or `same` only
-> after 18 processes. The cases that the earlier irdiff called slower or faster are still shown as slower or faster, although
-> today's irdiff would call them `unclear`. Those that the earlier irdiff called `same` are shown as `unclear`.
+> after 18 processes. The cases that the earlier irdiff called slower or faster keep this answer, and the gate counts them,
+> although today's irdiff would call them `unclear`. Those that the earlier irdiff called `same` are shown as `unclear`.
 
 """
 """irdiff does not write these lines: they stand above the examples for their readers."""

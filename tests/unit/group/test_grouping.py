@@ -168,6 +168,6 @@ def test_what_a_proof_leaves_open_includes_the_instructions_of_an_access():
     assert report_classes.class_of(changed, effects, is_asked_for=False) == (
         ReportClass.SAME,
         (
-            "proved: same accesses, same values. Other registers or instructions, or another order, lead to them",
+            "proved: the same accesses and values, by other instructions, in other registers or in another order",
         ),
     )
