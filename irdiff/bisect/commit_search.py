@@ -16,9 +16,6 @@ from irdiff.errors import UsageError
 from irdiff.resolve.toolchains import repository
 from irdiff.words import counted
 
-_NEAR_BEST = 0.25
-"""Among this many of the commits that halve best, one that need not be built is tried first."""
-
 
 class History(Protocol):
     """The commits of a repository, or a list of sides in their place."""
@@ -103,16 +100,13 @@ class Search:
     judge: Callable[[str], bool | None]
     """Returns True for a bad commit, and None if it cannot be told."""
     report: Callable[[str], None]
-    is_ready: Callable[[str], bool] = lambda _commit: True
-    """Returns True for a commit that need not be built."""
     tried: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
 
     def run(self) -> tuple[str, ...]:
         """The first bad commit, or those of which one is: the others were skipped."""
         while left := [name for name in self._suspects() if name not in (self.bad, *self.skipped)]:
-            near = left[: max(1, int(_NEAR_BEST * len(left)))]
-            commit = next(filter(self.is_ready, near), left[0])
+            commit = left[0]
             steps = counted(len(left).bit_length(), "step")
             self.report(
                 f"bisect: {counted(len(left), 'commit')} left (about {steps}), trying {short(commit)}"

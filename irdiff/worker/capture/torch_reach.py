@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 
 from .. import storages
+from . import torch_storages
 
 _NUMBERS = frozenset(map(type, (True, 1, 1.0, 1j, "", None, ...)))
 """Includes strings. Numpy's numbers are subclasses, and may come from anywhere."""
@@ -18,7 +19,7 @@ _OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 def is_out(value):
     if isinstance(value, torch.Tensor):
-        origin = _origin_of(value)
+        origin = torch_storages.origin_of(value)
         return origin is not None and origin.launches_before == storages.launches()
     if isinstance(value, (tuple, list)):
         return all(map(is_out, value))
@@ -37,7 +38,7 @@ def note(arguments, was_out, result):
     if was_out and is_out(result):
         return
     for tensor in tensors_in((arguments, result)):
-        origin = _origin_of(tensor)
+        origin = torch_storages.origin_of(tensor)
         if origin is not None:
             origin.launches_before = None
 
@@ -48,11 +49,3 @@ def tensors_in(value):
     elif isinstance(value, (tuple, list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from tensors_in(item)
-
-
-def _origin_of(tensor):
-    """Returns None if torch created the storage by itself, or the tensor has no storage."""
-    try:
-        return storages.origin_of_torch(tensor.untyped_storage())
-    except (NotImplementedError, RuntimeError):
-        return None

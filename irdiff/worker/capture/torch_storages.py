@@ -80,17 +80,17 @@ def set_default_device(device):
 
 def device_of(tensor):
     """Returns `cpu` for a tensor that lies on the host; else empty."""
-    origin = _origin_of(tensor)
+    origin = origin_of(tensor)
     return "cpu" if origin is not None and origin.device in ("cpu", PINNED) else ""
 
 
 def device_like(tensor):
     """Returns the device of a tensor, as `note` takes it."""
-    origin = _origin_of(tensor)
+    origin = origin_of(tensor)
     return (origin.device if origin is not None else "") or "cuda"
 
 
-def _origin_of(tensor):
+def origin_of(tensor):
     """Returns None if torch created the storage by itself, or the tensor has no storage."""
     try:
         return storages.origin_of_torch(tensor.untyped_storage())
@@ -104,7 +104,7 @@ def is_host(values):
 
 def moved(tensor, device, copied):
     """Returns the tensor itself if it is known to lie on that device, else what `copied` makes of it."""
-    origin = _origin_of(tensor)
+    origin = origin_of(tensor)
     here = origin.device if origin is not None else ""
     if device in (here, "cpu" if here == PINNED else ""):
         return tensor
