@@ -240,7 +240,8 @@ def _loaded_to_its_device(load):
         device = _named({}, [map_location])
         result = load(file, _on_cpu(map_location), *args, **kwargs)
         for tensor in torch_reach.tensors_in(result) if device else ():
-            storages.place_of(tensor).origin.device = device
+            origin = storages.place_of(tensor).origin
+            origin.device, origin.launches_before = device, None
         return result
 
     return loaded

@@ -122,11 +122,12 @@ def moved(tensor, device, copied):
 
 
 def note_array(tensor):
-    """No mode of torch sees how a tensor of an array is made."""
+    """No mode of torch sees how a tensor of an array is made. Others may have written to the array."""
     storage = tensor.untyped_storage()
     if storages.origin_of_torch(storage) is None:
-        kind = f"made as {_kind_of(tensor)}"
-        storages.label(storage, tensor, storages.StorageOrigin(kind, device=default_device))
+        origin = storages.StorageOrigin(f"made as {_kind_of(tensor)}", device=default_device)
+        origin.launches_before = None
+        storages.label(storage, tensor, origin)
 
 
 def note_memory(tensor):
