@@ -47,6 +47,7 @@ def main() -> None:
 def run(asked: argparse.Namespace) -> None:
     """Plants the faults of a commit and writes the table, a row a fault as it is known."""
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # a test reads a store as another user
         tree = Path(folder) / "tree"
         _git("worktree", "add", "--quiet", "--detach", tree, asked.at)
         try:
