@@ -30,7 +30,7 @@ _OF_EVERY_SHELL = re.compile(
     r"(?:LC|XDG|SSH|PYTHON|IRDIFF)\w*|\w+_VISIBLE_DEVICES|USER|USERNAME|LOGNAME|SHELL|SHLVL|PWD|OLDPWD|HOSTNAME|LANG"
     r"|LANGUAGE|TERM|COLORTERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|DISPLAY|EDITOR|VISUAL|PAGER|TZ|VIRTUAL_ENV|_"
 )
-"""The user, the terminal, the language, the interpreter; and which GPUs to use, of which there are none."""
+"""Variables of the user, the terminal, the language and the interpreter, and those that choose a GPU."""
 _OF_FOLDERS = frozenset({"TRITON_HOME", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR"})
 """They say where things are kept, and irdiff keeps them elsewhere."""
 

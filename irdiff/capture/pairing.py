@@ -230,8 +230,11 @@ def _is_merged(pair: Pair, other: Pair) -> bool:
         return False
     if not isinstance(partner, Launch) or not isinstance(shared, Launch):
         return False
-    is_kin = pair.target == other.target and _kernel_of(alone) == _kernel_of(partner)
-    is_kin = is_kin and (alone.label, alone.kernel) == (shared.label, shared.kernel)
+    is_kin = (
+        pair.target == other.target
+        and _kernel_of(alone) == _kernel_of(partner)
+        and (alone.label, alone.kernel) == (shared.label, shared.kernel)
+    )
     are_calls_made = {*alone.places, *partner.places} <= {*shared.places}
     return is_kin and are_calls_made and _tensors(alone) == _tensors(shared)
 

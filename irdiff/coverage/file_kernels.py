@@ -52,7 +52,7 @@ class FileKernels:
         self.called_by_the_frontend = frozenset(
             word.value.id for word in words if word.arg == "repr" and isinstance(word.value, ast.Name)
         )
-        """As `jit(repr=name)`: what it returns is the name of the compiled kernel."""
+        """Functions such as `name` of `jit(repr=name)`, which returns the name of the compiled kernel."""
 
     def is_jitted(self, node: Def) -> bool:
         return self._says(_JIT, node.decorator_list) or node.name in self._passed

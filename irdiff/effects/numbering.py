@@ -254,8 +254,8 @@ class NumberedFunction:
     def waited(self, event: Event, state: _State, settled: set[str], loading: set[str]) -> None:
         """Gives what a matrix unit wrote another value after a wait; one that leaves nothing waits for all.
 
-        What a load of tensor memory wrote gets another value, too. Each wait for loads is for all of them, so
-        it is one value behind whichever wait.
+        Registers that a load of tensor memory wrote get another value, too. Each wait for loads is for all of
+        them, so the value is the same behind every wait.
 
         settled: the registers that no matrix unit can write to now; they keep their values.
         loading: those that loads of tensor memory may write.

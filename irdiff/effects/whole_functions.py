@@ -137,8 +137,8 @@ def _waits_for_as_much(base: Sequence[Awaited], head: Sequence[Awaited], *, is_g
 def of_spacings(programs: Sides[Program], texts: Sides[Sequence[str]]) -> Iterator[NotShown]:
     """Pairs that the hardware does not keep apart, and that are closer on head than those of base.
 
-    What a pair of a kind needs is not known; the closest of base without a jump between, whose compiler knows
-    it, has enough. A path with jumps proves nothing: maybe no thread takes it.
+    Only the compiler knows how many states a pair of a kind needs. So the closest pair of base without a jump
+    between has enough. A path with jumps proves nothing: maybe no thread takes it.
     """
     base, head = programs
     if base.has_early:

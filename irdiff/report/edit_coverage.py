@@ -107,9 +107,11 @@ def not_looked_at(run: Run) -> list[str]:
         if run.runtime
         else []
     )
-    rest = len(run.unexamined) - _SHOWN
-    more = [f"{counted(rest, 'more thing')} {'was' if rest == 1 else 'were'} not compared: see the notes"]
-    return [*_not_reached(run), *runtime, *run.unexamined[:_SHOWN], *(more if rest > 0 else [])]
+    clauses = [*_not_reached(run), *runtime, *run.unexamined[:_SHOWN]]
+    if rest := len(run.unexamined[_SHOWN:]):
+        were = "was" if rest == 1 else "were"
+        clauses.append(f"{counted(rest, 'more thing')} {were} not compared: see the notes")
+    return clauses
 
 
 def _not_reached(run: Run) -> list[str]:

@@ -52,7 +52,7 @@ class CountedLaunch:
     """`executed`, `requests`, `sectors`, `wavefronts`, … (`memory_costs.COLUMNS`) → an array of float64 with
     the count of each instruction, all warps of the grid together."""
     beyond: Mapping[str, Any]
-    """The same for what may happen besides, where data decide."""
+    """The same arrays for what happens in addition if the data so decide."""
 
 
 def count(compiled: CompiledLaunch, readers: Readers) -> CountedLaunch | NotCountedWork:

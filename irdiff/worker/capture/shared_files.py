@@ -57,15 +57,17 @@ def place_of_changed(path):
     if path.startswith((*_own, *_OF_THE_KERNEL)) or not _is_file_or_none(path):
         return ""
     if _kept_in:
-        _keep(path)
+        _keep(_kept_in, path)
+        _keep(_kept_in, os.path.join(os.path.dirname(path), ""))
     return _place(path)
 
 
-def _keep(path):
+@functools.lru_cache(maxsize=None)
+def _keep(folder, path):
+    """Writes once what a program may change many times."""
     with contextlib.suppress(OSError):  # a store that cannot be written has its own error
-        for name in (path, os.path.join(os.path.dirname(path), "")):
-            with open(os.path.join(_kept_in, _name_of(name)), "wb") as file:
-                file.write(os.fsencode(name))
+        with open(os.path.join(folder, _name_of(path)), "wb") as file:
+            file.write(os.fsencode(path))
 
 
 def place_of_read(path):

@@ -133,7 +133,7 @@ class _Redirector(TorchFunctionMode):
             noted.value_read()
         device = _named(kwargs, args[1:] if function in _NAMES_A_DEVICE else ())
         if function is torch.Tensor.to and not device:
-            device = next(map(torch_storages.device_like, _tensors((*args[1:], *kwargs.values()))), "")
+            device = _device_like((args[1:], kwargs))
         if "device" in kwargs:
             kwargs["device"] = _on_cpu(kwargs["device"])
         if function is torch.Tensor.to:
@@ -216,8 +216,7 @@ def _current_gpu():
 
 def _parsed(args, kwargs):
     """Answers `Module.to`, which then calls `Tensor.to` for each parameter."""
-    likes = map(torch_storages.device_like, _tensors((*args, *kwargs.values())))
-    named = _named(kwargs, args) or next(likes, "")
+    named = _named(kwargs, args) or _device_like((args, kwargs))
     if "device" in kwargs:
         kwargs["device"] = _on_cpu(kwargs["device"])
     device, *rest = torch._C._nn._parse_to(*map(_on_cpu, args), **kwargs)
@@ -264,8 +263,9 @@ class _CopyWithoutValues(torch.autograd.Function):
         return gradient
 
 
-def _tensors(values):
-    return [value for value in values if isinstance(value, torch.Tensor)]
+def _device_like(arguments):
+    """Returns the device of the first tensor among them; empty if there is none."""
+    return next(map(torch_storages.device_like, torch_reach.tensors_in(arguments)), "")
 
 
 def _generator():
